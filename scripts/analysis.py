@@ -1,0 +1,25 @@
+"""Make the tables and figures of one chapter of an experiment's results.
+
+`analysis.py CHAPTER --help` lists the inputs of a chapter. Files of runs lie in folders
+`<pair>/<run>/seed<k>/`.
+"""
+
+from headcount.analysis.build import add_chapter_flags, write_chapter
+from headcount.analysis.outputs import chapters
+from headcount.base import command
+
+
+def main() -> None:
+    """Read the flags and write the outputs."""
+    parser = command.parser(__doc__)
+    commands = parser.add_subparsers(dest="chapter", required=True, metavar="CHAPTER")
+    known = {chapter.name: chapter for chapter in chapters()}
+    for name, chapter in known.items():
+        texts = {"help": chapter.title, "description": chapter.title}
+        add_chapter_flags(commands.add_parser(name, allow_abbrev=False, **texts), chapter)
+    args = parser.parse_args()
+    write_chapter(known[args.chapter], args)
+
+
+if __name__ == "__main__":
+    command.run(main)

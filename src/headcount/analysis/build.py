@@ -1,0 +1,67 @@
+"""Make the outputs of a chapter from files: data, text, drawing, and the files of each."""
+
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from headcount.analysis.captions import describe
+from headcount.analysis.figures.render import draw
+from headcount.analysis.figures.style import write_figure
+from headcount.analysis.frames import Data
+from headcount.analysis.inputs import INPUTS, file_flag
+from headcount.analysis.outputs import Chapter, Output
+from headcount.analysis.writer import write_table
+from headcount.base import command
+from headcount.base.files import write_json, write_text
+from headcount.base.settings.flags import add_flags, from_flags
+
+_SCRIPT = "scripts/analysis.py"
+
+
+def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
+    """Declare a flag for each kind of files, the folder of the results, and the settings."""
+    for kind in chapter.kinds:
+        description = INPUTS[kind].describe()
+        parser.add_argument(file_flag(kind), nargs="*", default=[], type=Path, help=description)
+    description = "folder of the results; tables and figures have a folder each in it"
+    parser.add_argument("--out", required=True, type=Path, help=description)
+    for section in chapter.sections.values():
+        add_flags(parser, section)
+
+
+def write_chapter(chapter: Chapter, args: Namespace) -> None:
+    """Write those outputs of a chapter whose needs are given; `args` are the flags, parsed."""
+    files = {kind: getattr(args, kind) for kind in chapter.kinds}
+    settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
+    given = chapter.made_from([kind for kind, paths in files.items() if paths])
+    inputs = [path for paths in files.values() for path in paths]
+    origin = command.provenance(_SCRIPT, settings, None, inputs, given.modules)
+    write_outputs(given, Data(files, settings), args.out, origin)
+
+
+def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
+    """Make the data of all outputs of a chapter, then write them."""
+    made = [(output, make(output, data)) for output in chapter.outputs]
+    for output, value in made:
+        if output.form == "numbers":
+            write_json(folder / output.files[0], value)
+        elif output.form == "page":
+            write_text(folder / output.files[0], value(origin))
+        else:
+            _write(output, value, data, folder, origin)
+
+
+def make(output: Output, data: Data) -> Any:
+    """Return what the function of an output makes: a frame, or what is JSON, or a page."""
+    function = getattr(import_module(output.module), output.function)
+    return data.call(function, output.arguments)
+
+
+def _write(output: Output, frame: Any, data: Data, folder: Path, origin: dict[str, Any]) -> None:
+    text = describe(output, frame, data)
+    if output.form == "table":
+        write_table(output, frame, text, folder / "tables", origin)
+    else:
+        drawing = draw(output, frame, data)
+        write_figure(drawing, output, frame, text, folder / "figures", origin)

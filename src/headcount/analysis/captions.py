@@ -1,0 +1,200 @@
+"""Captions, notes and warnings of outputs, from their declarations and the data."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import RootModel
+
+from headcount.analysis.collapse import Collapsed
+from headcount.analysis.frames import BASE, Data
+from headcount.analysis.outputs import Output
+from headcount.analysis.writer import Text
+from headcount.base.addresses import NAMES
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.training_runs import RunSettings
+
+_ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
+_ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
+_ABS |= {"position": "size for each query position", "square": "squared for each sentence"}
+
+NOTES: dict[str, Callable[..., str | Iterable[str]]] = {}
+"""Functions that declarations name: they return one text or several."""
+
+
+def note(function: Callable) -> Callable:
+    """Register a function as a note, warning or placeholder of declarations."""
+    NOTES[function.__name__] = function
+    return function
+
+
+@cache
+def shared_notes() -> dict[str, str]:
+    """Return the notes of `captions.yaml` by name."""
+    return read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, str]]).root
+
+
+def describe(output: Output, frame: pd.DataFrame, data: Data) -> Text:
+    """Return caption, warnings and notes of an output whose data is `frame`."""
+
+    def expand(entries: list[str]) -> list[str]:
+        texts = [text for entry in entries for text in _texts(entry, output, frame, data)]
+        return list(dict.fromkeys(filter(None, texts)))
+
+    (caption,) = expand([output.caption])
+    return Text(caption, expand(output.warnings), expand(output.notes))
+
+
+def _texts(entry: str, output: Output, frame: pd.DataFrame, data: Data) -> list[str]:
+    if entry in shared_notes():
+        return [shared_notes()[entry]]
+    if entry in NOTES:
+        value = data.call(NOTES[entry], {"frame": frame, "output": output})
+        return [value] if isinstance(value, str) else list(value)
+    if " " not in entry:
+        raise KeyError(f"{output.name}: no note is named {entry!r}")
+    return [fill(entry, output, frame, data)]
+
+
+def fill(text: str, output: Output, frame: pd.DataFrame, data: Data) -> str:
+    """Return a text with its placeholders replaced, such as the label of an axis."""
+    return text.format_map(_Values(output, frame, data))
+
+
+class _Values(dict):
+    """Placeholders of a text: names of notes, computed when they are asked for."""
+
+    def __init__(self, output: Output, frame: pd.DataFrame, data: Data):
+        super().__init__()
+        self._of = (output, frame, data)
+
+    def __missing__(self, name: str) -> str:
+        return " ".join(_texts(name, *self._of))
+
+
+def ours(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a frame that are ours, not a paper's."""
+    return frame[frame["source"] == "ours"] if "source" in frame else frame
+
+
+@note
+def setting(
+    frame: pd.DataFrame, settings: dict[str, Any], trained_runs: dict[str, RunSettings]
+) -> list[str]:
+    """Return a sentence on the model and one on the data."""
+    model, rows = settings["model"], ours(frame)
+    if rows.empty:
+        return ["This experiment has no such pair."]
+    trained = "without training" if model.as_it_is else "fine-tuned here"
+    imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
+    seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
+    names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
+    runs = [trained_runs[run] for run in rows["run"].unique() if run in trained_runs]
+    counts = dict.fromkeys(run.heads for run in runs if run.heads is not None)
+    heads = model.grid.size
+    masked = f"; N = {', '.join(map(str, counts))} of {heads} heads" if counts else ""
+    return [
+        f"Model: {imported}{model.encoder_layers} encoder and {model.decoder_layers} decoder "
+        f"layers, d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
+        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}{masked}.",
+    ]
+
+
+@note
+def importance_measure(settings: dict[str, Any]) -> str:
+    """Return a sentence on how the importance of heads was measured."""
+    used = settings["importance"]
+    layer = "" if used.normalise == "none" else ", divided by the L2 norm of its layer and type"
+    return (
+        f"Importance: derivative of the loss ({used.loss}, {used.reduction} over the tokens of a "
+        f"sentence) by the multiplier of a head, {_ABS[used.abs]}, mean over up to "
+        f"{used.sentences} sentence pairs of {used.data}{layer}."
+    )
+
+
+@note
+def importance_unit(settings: dict[str, Any]) -> str:
+    """Return the unit of importance."""
+    used = settings["importance"]
+    if used.normalise != "none":
+        return "share of its layer's L2 norm"
+    nats = "nats²" if used.abs == "square" else "nats"
+    return f"{nats} per {'sentence' if used.reduction == 'sum' else 'token'}"
+
+
+@note
+def attention_types() -> str:
+    """Return a sentence on the short names of the attention types."""
+    return f"{', '.join(f'{kind}: {name}' for kind, name in NAMES.items())}."
+
+
+@note
+def scored_sentences(masking_facts: list[dict]) -> str:
+    """Return sentences on test sets, their size and the search behind scores of masked models."""
+    return scored(masking_facts)
+
+
+def scored(facts: list[dict]) -> str:
+    """Return sentences on test sets, their size and the search, from the facts of runs."""
+    sizes = {f"{test} ({n} sentences)" for run in facts for test, n in run["sentences"].items()}
+    searches = {f"beam {run['beam']}, length penalty {run['length_penalty']}" for run in facts}
+    return (
+        f"Scored on {', '.join(sorted(sizes))}, by {'; '.join(sorted(searches))}. These scores are "
+        "of these sentences; table bleu has whole test sets."
+    )
+
+
+@note
+def search(scores: list[dict], pruned_scores: list[dict]) -> str:
+    """Return a sentence on the beam search behind the scores of runs."""
+    searches = set()
+    for row in (row for run in [*scores, *pruned_scores] for row in run["scores"]):
+        by = "" if row["engine"] == "headcount" else f", by {row['engine']}"
+        searches.add(f"beam {row['beam']}, length penalty {row['length_penalty']}{by}")
+    return f"Translated with {'; '.join(sorted(searches))}." if searches else ""
+
+
+@note
+def signatures(frame: pd.DataFrame) -> str:
+    """Return the signatures of our scores."""
+    names = ours(frame)["signature"].dropna().unique()
+    return f"Signatures: {'; '.join(names)}." if len(names) else ""
+
+
+@note
+def no_baseline(frame: pd.DataFrame) -> str:
+    """Return a sentence where no run is the baseline."""
+    return "" if BASE in set(ours(frame)["run"]) else f"No run is named {BASE}."
+
+
+@note
+def collapse(frame: pd.DataFrame, collapsed: Collapsed) -> list[str]:
+    """Return a warning for every training of the frame's pairs that collapsed."""
+    rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])].sort_values(["pair", "run"])
+    return [
+        f"{row.run}, seed {row.seed} of {row.pair} collapsed in training (table "
+        "headmask_collapse). Heads that were masked nearly always hurt the model that uses them."
+        for row in rows.itertuples()
+    ]
+
+
+@note
+def unequal_seeds(frame: pd.DataFrame) -> list[str]:
+    """Return a warning for every pair whose runs are means over different numbers of seeds.
+
+    The frame has a mean a row with its number of `seeds`, or one training a row with its `seed`.
+    """
+    rows = ours(frame)
+    if "seeds" not in rows:
+        rows = rows.assign(seeds=rows.groupby(["pair", "run"])["seed"].transform("nunique"))
+    texts = []
+    for pair, of_pair in rows.dropna(subset="seeds").groupby("pair", sort=False):
+        seeds = of_pair.groupby("run", sort=False)["seeds"].max()
+        if fewer := [f"{run} ({n:.0f})" for run, n in seeds[seeds < seeds.max()].items()]:
+            texts.append(
+                f"{pair}: means over fewer seeds than {seeds.max():.0f}: {', '.join(fewer)}. Their "
+                "distance from other runs may be due to their seeds."
+            )
+    return texts

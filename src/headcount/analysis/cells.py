@@ -1,0 +1,150 @@
+"""Readable cells: functions from the rows of a group to a text. They skip missing values."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from headcount.analysis.stats import ALPHA
+
+NONE = "–"
+"""The cell of a value that is not known."""
+
+Format = Callable[..., str]
+
+
+def first(values: pd.Series) -> str:
+    """Return the first known value."""
+    known = values.dropna()
+    return readable(known.iloc[0]) if len(known) else NONE
+
+
+def text(values: pd.Series, separator: str = ", ") -> str:
+    """Return all different values, in order of appearance."""
+    return separator.join(map(readable, values.dropna().unique())) or NONE
+
+
+def listed(values: pd.Series, separator: str = ", ") -> str:
+    """Return all values, one for each row."""
+    return separator.join(map(readable, values.dropna())) or NONE
+
+
+def count(values: pd.Series) -> str:
+    """Return the number of different known values."""
+    return str(values.nunique())
+
+
+def total(values: pd.Series) -> str:
+    """Return the sum."""
+    return readable(values.sum()) if values.notna().any() else NONE
+
+
+def mean(values: pd.Series, digits: int = 2, sign: bool = False, unit: str = "") -> str:
+    """Return the mean with this many decimals."""
+    known = values.dropna().astype(float)
+    return f"{known.mean():{'+' * sign}z.{digits}f}{unit}" if len(known) else NONE
+
+
+def mean_sd(values: pd.Series, digits: int = 2, sign: bool = False, unit: str = "") -> str:
+    """Return the mean and, from two values on, ± the standard deviation (ddof 1)."""
+    known = values.dropna().astype(float)
+    deviation = f" ± {known.std():.{digits}f}" if len(known) > 1 else ""
+    return f"{mean(values, digits, sign)}{deviation}{unit}" if len(known) else NONE
+
+
+def mean_significant(values: pd.Series) -> str:
+    """Return mean ± standard deviation with three significant digits below 1."""
+    known = values.dropna().astype(float)
+    if known.empty:
+        return NONE
+    deviation = f" ± {_significant(known.std())}" if len(known) > 1 else ""
+    return f"{_significant(known.mean())}{deviation}"
+
+
+def mean_range(values: pd.Series, digits: int = 2) -> str:
+    """Return the mean and, from two values on, the least and the largest in brackets."""
+    known = values.dropna().astype(float)
+    ends = f" ({known.min():.{digits}f} to {known.max():.{digits}f})" if len(known) > 1 else ""
+    return f"{mean(values, digits)}{ends}"
+
+
+def mean_count(values: pd.Series) -> str:
+    """Return the mean of counts: a whole number, or one decimal."""
+    known = values.dropna().astype(float)
+    return mean(known, 0 if len(known) and known.mean().is_integer() else 1)
+
+
+def percent(values: pd.Series, digits: int = 0) -> str:
+    """Return the mean of shares as a percentage."""
+    return mean(values.astype(float) * 100, digits, unit=" %")
+
+
+def thousands(values: pd.Series) -> str:
+    """Return the mean without decimals, with commas."""
+    known = values.dropna().astype(float)
+    return f"{known.mean():,.0f}" if len(known) else NONE
+
+
+def p(values: pd.Series) -> str:
+    """Return p values with two significant digits, or more to stay on their side of alpha."""
+    return ", ".join(map(p_value, values.dropna())) or NONE
+
+
+def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
+    """Return intervals, one for each row."""
+    both = pd.DataFrame({"low": low, "high": high}).dropna().itertuples(index=False)
+    return ", ".join(f"{a:+z.{digits}f} to {b:+z.{digits}f}" for a, b in both) or NONE
+
+
+def bounds(
+    value: pd.Series, low: pd.Series, high: pd.Series, digits: int = 2, unit: str = ""
+) -> str:
+    """Return the first value, with its interval in brackets where it is known."""
+    row = pd.DataFrame({"value": value, "low": low, "high": high}).astype(float)
+    row = row[row["value"].notna()]
+    if row.empty:
+        return NONE
+    middle, least, most = row.iloc[0]
+    ends = "" if pd.isna(least) else f" ({least:.{digits}f} to {most:.{digits}f})"
+    return f"{middle:.{digits}f}{unit}{ends}"
+
+
+def p_value(value: float) -> str:
+    """Return one p value with two significant digits, or more to stay on its side of alpha."""
+    if value < 0.001:
+        return "< 0.001"
+    shown = (f"{value:#.{digits}g}" for digits in range(2, 18))
+    return next((text for text in shown if (float(text) < ALPHA) == (value < ALPHA)), f"{value}")
+
+
+FORMATS: dict[str, Format] = {
+    function.__name__: function
+    for function in (first, text, listed, count, mean, mean_sd, mean_significant, mean_range)
+    + (mean_count, percent, thousands, p, interval, bounds)
+} | {"sum": total}
+"""Formats that a declaration may name."""
+
+
+def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
+    """Return the cell that a declaration describes: `{format: column or columns, option: …}`."""
+    options = {key: value for key, value in spec.items() if key not in ("where", "optional")}
+    (name,) = [key for key in options if key in FORMATS]
+    columns = options.pop(name)
+    chosen = rows.query(spec["where"]) if "where" in spec else rows
+    names: Sequence[str] = [columns] if isinstance(columns, str) else columns
+    return FORMATS[name](*(chosen[column] for column in names), **options)
+
+
+def readable(value: Any) -> str:
+    """Return a value as text: two decimals from 1 on, three significant digits below."""
+    if isinstance(value, bool) or not isinstance(value, float):
+        return NONE if value is None or value is pd.NA else str(value)
+    if pd.isna(value):
+        return NONE
+    if value.is_integer():
+        return str(int(value))
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def _significant(value: float) -> str:
+    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:#.3g}"

@@ -1,0 +1,135 @@
+"""Collapse of masked training: how often heads were masked, and which trainings collapsed.
+
+A head that is masked in nearly every update hardly learns, and then hurts the model that uses it.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.frames import HEAD, RUN
+from headcount.base.random_streams import Stream
+from headcount.base.settings.training_runs import RunSettings
+
+ABANDONED = 0.9
+"""Share of the later masking updates from which on a head counts as masked nearly always."""
+
+ROUNDING = 1e-9
+"""Tolerance for shares that are read from a file and averaged."""
+
+
+def with_updates(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of intervals, which end at `step`, with their lengths `updates`."""
+    steps = table[[*RUN, "step"]].drop_duplicates()
+    before = steps.groupby(RUN, sort=False)["step"].shift(fill_value=0)
+    return table.merge(steps.assign(updates=steps["step"] - before), on=[*RUN, "step"])
+
+
+def second_half(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the intervals in the second half of their training; at least the last one."""
+    end = table.groupby(RUN)["step"].transform("max")
+    return table[(table["step"] - table["updates"] >= end / 2) | (table["step"] == end)]
+
+
+def frequencies(masks: pd.DataFrame) -> pd.Series:
+    """Return the share of updates that masked a head, by run and head; needs column `updates`."""
+    weighted = masks.assign(masked_updates=masks["masked"] * masks["updates"])
+    sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked_updates", "updates"]].sum()
+    return sums["masked_updates"] / sums["updates"]
+
+
+def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.Series:
+    """Return the share of the masking updates in the second half of training that masked a head.
+
+    0 where none of these updates masks any head.
+    """
+    late = second_half(with_updates(masks))
+    parts = [
+        _masking_only(rows, trained_runs[run], seed)
+        for (_, run, seed), rows in late.groupby(RUN, sort=False)
+    ]
+    return frequencies(pd.concat(parts)).fillna(0.0) if parts else frequencies(late)
+
+
+def _masking_only(rows: pd.DataFrame, run: RunSettings, seed: int) -> pd.DataFrame:
+    """Return the rows of one training with shares of the updates that mask any head."""
+    intervals = rows[["step", "updates"]].drop_duplicates()
+    counts = masking_updates(run, seed, *intervals.to_numpy(dtype=int).T)
+    masking = rows["step"].map(dict(zip(intervals["step"], counts, strict=True)))
+    shares = (rows["masked"] * rows["updates"] / masking).where(masking > 0, 0.0)
+    return rows.assign(masked=shares, updates=masking)
+
+
+def masking_updates(
+    run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
+) -> np.ndarray:
+    """Return the number of updates that mask any head in each interval.
+
+    `ends` are the last updates of the intervals, `lengths` their numbers of updates.
+    """
+    if (run.probability == 1 and not run.after) or not len(ends):
+        return lengths
+    masks = [
+        run.after < update <= run.rule_from
+        or update > run.after
+        and Stream.HEAD_MASK.generator(seed, update).random() < run.probability
+        for update in range(1, int(max(ends)) + 1)
+    ]
+    until = np.concatenate([[0], np.cumsum(masks)])
+    return until[ends] - until[ends - lengths]
+
+
+def losses(curve: pd.DataFrame) -> dict[str, float]:
+    """Return mean losses over the updates of a training: with all heads and with masked heads.
+
+    Only intervals with a first pass count, if there are any; random masks need none.
+    """
+    passes = curve.dropna(subset="first_pass_loss")
+    whole = curve if passes.empty else passes
+    masked = float(np.average(whole["train_loss"], weights=whole["updates"]))
+    if passes.empty:
+        return {"first_pass_loss": np.nan, "masked_loss": masked}
+    first = float(np.average(passes["first_pass_loss"], weights=passes["updates"]))
+    return {"first_pass_loss": first, "masked_loss": masked}
+
+
+def collapsed_in_training(
+    masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: dict[str, RunSettings]
+) -> pd.DataFrame:
+    """Return pair, run and seed of the trainings whose own records show a collapse.
+
+    Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the
+    loss with all heads was above the loss with masked heads.
+    """
+    most = late_frequencies(masks, trained_runs).groupby(RUN).max()
+    abandoned = most[most >= ABANDONED - ROUNDING].index
+    late = second_half(with_updates(curves)).groupby(RUN)
+    keys = []
+    for key, curve in late:
+        loss = losses(curve) if key in abandoned else {"first_pass_loss": np.nan}
+        if loss["first_pass_loss"] > loss.get("masked_loss", np.inf):
+            keys.append(key)
+    return pd.DataFrame(keys, columns=RUN)
+
+
+Collapsed = Annotated[pd.DataFrame, collapsed_in_training]
+"""Trainings that collapsed, for parameters of functions."""
+
+
+def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:
+    """Return, by run, what a legend says of its collapsed trainings.
+
+    `frame` has the pair, run and seed of all trainings of a figure.
+    """
+    labels = {}
+    keys = set(collapsed[RUN].itertuples(index=False, name=None))
+    for run, models in frame[RUN].drop_duplicates().groupby("run", sort=False):
+        trainings = list(models.itertuples(index=False, name=None))
+        failed = [key for key in trainings if key in keys]
+        several = models["pair"].nunique() > 1
+        names = [f"{pair}, " * several + f"seed {seed}" for pair, _, seed in failed]
+        if failed:
+            which = "" if len(failed) == len(trainings) else f"{', '.join(names)} "
+            labels[run] = f"{which}collapsed"
+    return labels

@@ -1,0 +1,175 @@
+"""Marks that a figure's declaration names: each draws rows of a frame on one panel."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+from headcount.analysis.figures.style import GREY
+
+Mark = Callable[..., Any]
+MARKS: dict[str, Mark] = {}
+
+_MARKED = 8  # markers on a long curve
+_REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
+
+
+def mark(function: Mark) -> Mark:
+    """Register a mark by its name.
+
+    Arguments: the panel, the rows, the layer of the declaration, the style of these rows, and
+    `place`, a shift along x between −0.5 and 0.5 for styles side by side.
+    """
+    MARKS[function.__name__] = function
+    return function
+
+
+@mark
+def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`)."""
+    x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
+    often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
+    width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
+    if layer.get("interval") == "bars":
+        bars = {"capsize": 2, "markersize": 4, "linewidth": 1.2}
+        panel.errorbar(x, y, _reach(rows, layer), **bars, **style)
+        return
+    panel.plot(x, y, **(width | style))
+    if "low" in layer:
+        band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
+        low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
+        panel.fill_between(x, low, high, **band)
+
+
+@mark
+def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw points with error bars from `low` to `high`, along y or with `along: x` along x."""
+    x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), _numbers(rows[layer["y"]])
+    bars = {"capsize": 2, "markersize": 5, "linewidth": 1.2}
+    reach = _reach(rows, layer) if "low" in layer else None
+    sides = {"xerr": reach} if layer.get("along") == "x" else {"yerr": reach}
+    panel.errorbar(x, y, **sides, **(bars | style | {"linestyle": ""}))
+
+
+@mark
+def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw bars of `y` at `x`, from `bottom` on, with error bars from `low` to `high`."""
+    x, width = _numbers(rows[layer["x"]]), layer.get("width", 0.8)
+    look = {key: style[key] for key in ("color", "label", "alpha", "hatch") if key in style}
+    if layer.get("dodge"):
+        width *= layer["dodge_width"]
+        x = x + place * layer.get("width", 0.8)
+    reach = _reach(rows, layer) if "low" in layer else None
+    bottom = rows[layer["bottom"]].astype(float) if "bottom" in layer else 0
+    error = {"capsize": 2, "ecolor": "black"} if reach is not None else {}
+    panel.bar(x, rows[layer["y"]].astype(float), width, bottom, yerr=reach, **error, **look)
+    panel.grid(axis="x", visible=False)
+
+
+@mark
+def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw a dot for every row."""
+    x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
+    if "jitter" in layer:
+        shifts = np.random.default_rng(1).uniform(-0.5, 0.5, len(rows))
+        x = x + _shift(layer, place) + shifts * layer["jitter"]
+    look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
+    if "markerfacecolor" in style:
+        look |= {"facecolor": "white", "edgecolor": look.pop("color")}
+    panel.scatter(x, y, s=layer.get("size", 16), linewidth=0.8, **look)
+
+
+@mark
+def box(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw quartiles and extremes of `y` for every `x`."""
+    look = {"color": style.get("color", "black")}
+    for x, group in rows.groupby(_numbers(rows[layer["x"]])):
+        values = group[layer["y"]].dropna().astype(float)
+        lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops", "medianprops"), look)
+        where = {"positions": [x + _shift(layer, place)], "widths": layer.get("width", 0.5)}
+        panel.boxplot(values, whis=(0, 100), manage_ticks=False, **where, **lines)
+
+
+@mark
+def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw a horizontal line at `y` of the first row, or at the number `at`."""
+    if "at" in layer or len(rows):
+        y = layer["at"] if "at" in layer else float(rows[layer["y"]].iloc[0])
+        panel.axhline(y, **(_REFERENCE | _line_style(style)))
+
+
+@mark
+def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw a vertical line at `x` of every row, or at the number `at`."""
+    places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
+    for number, x in enumerate(places):
+        look = _REFERENCE | _line_style(style)
+        panel.axvline(x, **(look | {"label": None} if number else look))
+
+
+@mark
+def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Fill the horizontal band between `low` and `high` of every row."""
+    look = {"color": style.get("color", GREY), "alpha": 0.25, "linewidth": 0, "zorder": 0.5}
+    for number, (low, high) in enumerate(zip(rows[layer["low"]], rows[layer["high"]], strict=True)):
+        panel.axhspan(low, high, label=None if number else style.get("label"), **look)
+
+
+@mark
+def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Draw the line on which x and y are equal."""
+    panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+
+
+@mark
+def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
+    """Write the column `text` beside points."""
+    x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
+    offset = {"xytext": layer.get("offset", (4, 3)), "textcoords": "offset points"}
+    for text, *at in zip(rows[layer["text"]], x, y, strict=True):
+        panel.annotate(str(text), at, fontsize=7.5, color=style.get("color", "black"), **offset)
+
+
+@mark
+def heat(
+    panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float, norm: Normalize
+) -> Any:
+    """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
+
+    `symbols` maps boolean columns to a text that is written into the cells where they are true.
+    """
+    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
+    height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
+    cells = np.full((height, width), np.nan)
+    cells[np.ix_(table.index.astype(int), table.columns.astype(int))] = table.to_numpy()
+    panel.set_facecolor("#BBBBBB")
+    panel.grid(visible=False)
+    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm, "aspect": "auto"}
+    image = panel.imshow(cells, **options)
+    for column, text in layer.get("symbols", {}).items():
+        for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
+            place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
+            panel.annotate(text, place, ha="center", va="center", fontsize=8)
+    return image
+
+
+def _numbers(values: pd.Series) -> np.ndarray:
+    return values.to_numpy(float)
+
+
+def _shift(layer: dict, place: float) -> float:
+    return place * layer["dodge"] if layer.get("dodge") else 0.0
+
+
+def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
+    """Return lengths of error bars below and above; 0 where no interval is known."""
+    middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
+    low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
+    return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
+
+
+def _line_style(style: dict) -> dict[str, Any]:
+    return {key: style[key] for key in ("color", "linestyle", "linewidth", "label") if key in style}

@@ -1,0 +1,1 @@
+"""Figures that a declaration cannot describe, drawn by hand."""

@@ -1,0 +1,193 @@
+"""One style for all figures: colours, panels, legends, colour bars and files."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import to_hex
+from matplotlib.container import Container
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.transforms import Bbox
+
+from headcount.analysis.outputs import Output
+from headcount.analysis.writer import Text, write_csv
+from headcount.base.files import write_bytes, write_json
+
+PAGE = 9.2
+"""Width of a page in inches; a wider drawing is shrunk with its text."""
+
+MOST_STYLES = 6
+"""Most curves in a panel; more cannot be distinguished."""
+
+GREY = "#6E6E6E"
+"""Colour of references and controls."""
+
+# Okabe and Ito's palette for colour-blind readers.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+_MARKERS = "osD^vPX"
+_LINES = ("-", "--", ":", "-.")
+_BAR_LENGTH = 3.0  # inches, at most
+_LETTERS = 13  # letters of a panel's title in an inch
+_LETTER, _HANDLE = 0.6, 4.0  # widths in a legend, in sizes of its font
+_MARGIN = 0.1  # inches around a drawing
+# A date would make every run another file.
+_METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
+_STYLE = {
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "font.size": 10,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "svg.fonttype": "none",  # text stays text: searchable, and set in the page's font
+    "text.parse_math": False,  # names are text, even with dollar signs
+    "svg.hashsalt": "headcount",  # ids of an SVG are random otherwise
+    "pdf.fonttype": 42,
+}
+
+
+def use_style() -> None:
+    """Draw without a display, in the same style everywhere."""
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(_STYLE)
+
+
+def shades(count: int) -> list[str]:
+    """Return colours of ordered values, from dark to light."""
+    scale = matplotlib.colormaps["viridis"]
+    return [to_hex(scale(0.85 * place / max(1, count - 1))) for place in range(count)]
+
+
+def make_styles(
+    values: Sequence[Any], labels: Mapping[str, str], collapsed: Mapping[str, str]
+) -> dict[Any, dict[str, Any]]:
+    """Return colour, line, marker and label of every value of the style column.
+
+    Past the palette, values share colours with other lines and markers. Values in `collapsed` get
+    hollow markers and a remark in the legend.
+    """
+    first, *others = COLOURS
+    styles = {}
+    for place, value in enumerate(values):
+        again, number = divmod(max(place - 1, 0), len(others))
+        style = {
+            "color": others[number] if place else first,
+            "label": labels.get(str(value), str(value)),
+            "marker": _MARKERS[place % len(_MARKERS)],
+            "linestyle": _LINES[again % len(_LINES)],
+        }
+        if value in collapsed:
+            remark = {"label": f"{style['label']} ({collapsed[value]})"}
+            style |= {"markerfacecolor": "white"} | remark
+        styles[value] = style
+    return styles
+
+
+def style_groups(values: Sequence[Any]) -> list[list[Any]]:
+    """Return values that share a panel, at most `MOST_STYLES`; the first is in every group."""
+    first, *others = values
+    count = max(1, -(-len(others) // (MOST_STYLES - 1)))
+    size = -(-len(others) // count) or 1
+    parts = [others[place : place + size] for place in range(0, len(others), size)]
+    return [[first, *part] for part in parts or [[]]]
+
+
+def grid(
+    rows: int, columns: int, size: tuple[float, float], margins: tuple[float, float], **share: Any
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with rows of panels; `size` is width and height of a panel in inches.
+
+    `margins` is room beside and above all panels. Panels shrink to the width of a page.
+    """
+    width = min(size[0], (PAGE - margins[0]) / columns)
+    whole = (max(width * columns + margins[0], 5.5), size[1] * rows + margins[1])
+    figure = Figure(figsize=whole, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **share).tolist()
+
+
+def set_title(panel: Axes, title: str) -> None:
+    """Write the title of a panel at its left, in as many lines as it needs."""
+    width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
+    lines = (textwrap.wrap(line, int(_LETTERS * width)) for line in title.split("\n"))
+    wrapped = "\n".join("\n".join(line) for line in lines)
+    panel.set_title(wrapped, loc="left", fontsize="medium" if width > 2.5 else "small")
+
+
+def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any) -> Colorbar:
+    """Draw one colour bar at the right of all panels."""
+    shrink = min(0.9, _BAR_LENGTH / figure.get_size_inches()[1])
+    place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
+    bar = figure.colorbar(image, ax=figure.axes, **place, **options)
+    bar.set_label(label, fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+    return bar
+
+
+def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
+    """Draw one legend above all panels, with every label once; curves come first."""
+    handles: dict[str, Artist] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
+    if labels:
+        draw_legend(figure, {label: handles[label] for label in labels})
+
+
+def draw_legend(figure: Figure, handles: Mapping[str, Any], place: str = "upper") -> None:
+    """Draw one legend above (or with `lower` below) all panels, as many labels abreast as fit."""
+    size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
+    longest = (_HANDLE + _LETTER * max(map(len, handles), default=0)) * size
+    columns = max(1, min(len(handles), int(figure.get_size_inches()[0] / longest)))
+    style = {"loc": f"outside {place} center", "ncols": columns, "frameon": False}
+    figure.legend(handles=list(handles.values()), labels=list(handles), **style)
+
+
+def message(text: str) -> Figure:
+    """Return a figure that says why there is nothing to draw."""
+    figure = Figure(figsize=(5.5, 1))
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
+def write_figure(
+    drawing: Figure,
+    output: Output,
+    frame: pd.DataFrame,
+    text: Text,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write the `.pdf`, `.svg`, `.png`, `.csv` and `.json` of a figure."""
+    drawing.draw_without_rendering()  # lays the figure out, once for all three formats
+    drawing.set_layout_engine(None)  # not "none", which would draw once more for each format
+    box = drawing.get_tightbbox().padded(_MARGIN)
+    for kind in _METADATA:
+        save_drawing(drawing, folder / f"{output.name}.{kind}", box)
+    write_csv(frame.rename(columns=output.csv), folder / f"{output.name}.csv")
+    write_json(folder / f"{output.name}.json", text._asdict() | {"provenance": origin})
+
+
+def save_drawing(figure: Figure, path: Path, box: Bbox | Literal["tight"]) -> None:
+    """Write the part of a drawing in a box, as PDF, SVG or PNG by the ending of the file.
+
+    The file is made in memory first: matplotlib fails when it closes a PDF on a full disk.
+    """
+    content, kind = BytesIO(), path.suffix[1:]
+    figure.savefig(content, format=kind, metadata=_METADATA[kind], bbox_inches=box)
+    write_bytes(path, content.getvalue())
