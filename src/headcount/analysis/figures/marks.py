@@ -140,6 +140,7 @@ def heat(
     """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
 
     `symbols` maps boolean columns to a text that is written into the cells where they are true.
+    `text` is written into all cells, with names of columns in braces.
     """
     table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
     height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
@@ -153,6 +154,16 @@ def heat(
         for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
             place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
             panel.annotate(text, place, ha="center", va="center", fontsize=8)
+    for row in rows.to_dict("records") if "text" in layer else ():
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        look = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 7,
+            "color": "white" if dark else "black",
+        }
+        text = layer["text"].format(**row)
+        panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 
 

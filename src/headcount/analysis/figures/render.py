@@ -35,6 +35,7 @@ from headcount.analysis.outputs import Draw, Output
 
 _ABREAST = 3
 _NARROWEST = 2.0  # inches of a panel
+_LETTERS = 8.5  # letters of tick labels in an inch
 _BESIDE = 1.2  # inches of a colour bar with its label
 
 
@@ -50,12 +51,13 @@ class _Panel(NamedTuple):
 def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     use_style()
-    spec = output.draw
-    if spec.special:
-        function = getattr(special, spec.special)
-        return data.call(function, {"frame": frame, "output": output} | spec.options)
+    if output.draw.special:
+        function = getattr(special, output.draw.special)
+        return data.call(function, {"frame": frame, "output": output} | output.draw.options)
     if frame.empty:
         return message("This experiment has no such run.")
+    output, frame = _side_by_side(output, frame)
+    spec = output.draw
     styles = _styles(output, frame, data)
     panels = list(_panels(spec, _with_places(spec, frame), list(styles)))
     figure, axes = _figure(spec, panels)
@@ -70,18 +72,24 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
             if (row, column) not in used:
                 panel.remove()
     for item in panels:
-        panel = axes[item.row][item.column]
-        for side, options in (("x", spec.x), ("y", spec.y)):
-            _set_axis(
-                panel, side, options, frame, fill(options.get("label", ""), output, frame, data)
-            )
-        if "heat" in {layer["mark"] for layer in spec.layers} and not _is_first(panel):
-            panel.set_yticklabels([])
-            panel.set_ylabel("")
+        _set_axes(
+            axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
+        )
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     legend_above(figure, (axes[item.row][item.column] for item in panels))
     return figure
+
+
+def _side_by_side(output: Output, frame: pd.DataFrame) -> tuple[Output, pd.DataFrame]:
+    """Return the frame with one column `_value` for the columns that stand side by side."""
+    columns = output.draw.across
+    if isinstance(columns, str):
+        return output, frame
+    others = [name for name in frame if name not in columns]
+    long = frame.melt(others, columns, "_name", "_value").dropna(subset="_value")
+    spec = output.draw.model_copy(update={"across": "_name"})
+    return output.model_copy(update={"draw": spec}), long.reset_index(drop=True)
 
 
 def _styles(output: Output, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, Any]]:
@@ -117,7 +125,8 @@ def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Pan
     groups = style_groups(values) if spec.style and spec.split_styles else [None]
     place, across = 0, list(frame[spec.across].unique()) if spec.across else []
     columns = _columns(spec, frame, len(groups))
-    for key, rows in frame.groupby(spec.panels, sort=False) if spec.panels else [((), frame)]:
+    groupby = {"by": spec.panels, "sort": False, "dropna": False}
+    for key, rows in frame.groupby(**groupby) if spec.panels else [((), frame)]:
         for group in groups:
             part = rows[rows[spec.style].isin(group)] if group is not None else rows
             if across:
@@ -142,7 +151,7 @@ def _columns(spec: Draw, frame: pd.DataFrame, groups: int) -> int:
     if spec.across:
         count = frame[spec.across].nunique()
         return -(-count // -(-count // (spec.abreast or most)))
-    count = frame.groupby(spec.panels).ngroups * groups if spec.panels else groups
+    count = frame.groupby(spec.panels, dropna=False).ngroups * groups if spec.panels else groups
     return min(count, spec.abreast or _ABREAST)
 
 
@@ -150,12 +159,14 @@ def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> st
     values = {name: _label(spec, value) for name, value in zip(columns, key, strict=True)}
     if spec.title:
         return spec.title.format(**(rows.iloc[0].to_dict() | values))
-    if "seed" in values:
+    if values.get("seed"):
         values["seed"] = f"seed {values['seed']}"
     return ", ".join(value for value in values.values() if value)
 
 
 def _label(spec: Draw, value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
 
 
@@ -240,6 +251,18 @@ def _label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> No
             panel.axhline(place - 0.5, color="black", linewidth=1.2)
 
 
+def _set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
+    """Set both axes; a heat map names its cells only at the left and at the bottom."""
+    spec = output.draw
+    for side, options in (("x", spec.x), ("y", spec.y)):
+        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+    if any(layer["mark"] == "heat" for layer in spec.layers):
+        if not panel.get_subplotspec().is_first_col():
+            panel.set(yticklabels=[], ylabel="")
+        if above:
+            panel.set(xlabel="")
+
+
 def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
     """Set label, scale, limits and ticks of one axis."""
     axis = getattr(panel, f"{side}axis")
@@ -277,14 +300,13 @@ def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
     elif isinstance(ticks, list):
         ticks = {value: f"{value:g}" for value in ticks}
     places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(ticks) else {}
+    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
     getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
     getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
 
 
-def _is_long(ticks: dict) -> bool:
-    return sum(len(str(label)) for label in ticks.values()) > 34
-
-
-def _is_first(panel: Axes) -> bool:
-    return panel.get_subplotspec().is_first_col()
+def _is_long(panel: Axes, ticks: dict) -> bool:
+    """Return whether the labels of ticks need more than the width of a panel."""
+    columns = panel.get_subplotspec().get_gridspec().ncols
+    lengths = (max(map(len, str(label).split("\n"))) for label in ticks.values())
+    return sum(lengths) > _LETTERS * panel.figure.get_size_inches()[0] / columns
