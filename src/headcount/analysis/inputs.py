@@ -58,6 +58,7 @@ _VALUES = ("kind", "layer", "head", "statistic", "value")
 _POSITIONS = (*_VALUES, "offset", "hits", "trials")
 _SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
 _SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_GATES = ("step", "kind", "layer", "head", "p_zero")
 _MASKS = ("step", "kind", "layer", "head", "masked")
 _ABLATION = ("kind", "layer", "head", "test_set", "order", "delta", "delta_low", "delta_high")
 
@@ -99,7 +100,7 @@ INPUTS = {
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
     "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
-    "gates": Input("gates", "prune", ("gates.csv",)),
+    "gates": Input("gates", "prune", ("gates.csv",), _GATES),
     "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
     "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
     "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
@@ -117,7 +118,9 @@ INPUTS = {
     "share_speed": Input("timed", "masking", ("share_speed.csv",)),
     "importance_speed": Input("timed", "masking", ("importance_speed.csv",)),
     "training": Input("profiled", "masking", ("training_profile.csv",)),
-    "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
+    "training_heads": Input(
+        "profiled", "masking", ("training_profile_heads.csv",), ("update", *_VALUES)
+    ),
     "classifier_ablation": Input(
         "classifiers", "masking", ("classifier_ablation.csv",), metric="accuracy"
     ),

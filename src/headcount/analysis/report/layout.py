@@ -12,7 +12,7 @@ _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.S)
 _SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)pt" [^>]*?\bviewBox="([^"]*)"', re.S)
 _SMALLEST = 0.68  # of the size of a drawing; below it, the drawing scrolls
 _PIXELS = 4 / 3  # in a point
-_LABEL = 5  # words of a text in a link to it
+_LABEL = re.compile(r"\S+( \S*\w){,4}")  # the first five words name a text in a link
 
 
 def share(blocks: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
@@ -23,7 +23,7 @@ def share(blocks: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     counts = Counter(text for block in blocks for text in dict.fromkeys(block[key]))
     texts = [text for text, count in counts.items() if count > 1]
     shared = {
-        text: {"number": number, "text": text, "label": _label(text), "of": {}}
+        text: {"number": number, "text": text, "label": _LABEL.match(text)[0], "of": {}}
         for number, text in enumerate(texts, start=1)
     }
     for block in blocks:
@@ -32,11 +32,6 @@ def share(blocks: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
         for item in block[f"shared_{key}"]:
             item["of"] |= {block["of"]: None}
     return list(shared.values())
-
-
-def _label(text: str) -> str:
-    first = text.split()
-    return " ".join(first[:_LABEL]).rstrip(",;:.") + ("…" if len(first) > _LABEL else "")
 
 
 def inline_drawing(svg: str, name: str, description: str) -> dict[str, Any]:

@@ -8,21 +8,8 @@ from pydantic import RootModel
 from headcount.analysis.inputs import OF_TRAINING
 from headcount.analysis.outputs import Output
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.section import Section
 
-
-class Question(Section):
-    """A section of the report."""
-
-    title: str
-    untrained: str = ""
-    """Title where no output is about a training."""
-
-
-def questions() -> dict[str, Question]:
-    """Return all sections by name, in the order of the page."""
-    path = Path(__file__).with_suffix(".yaml")
-    return read_settings(path, RootModel[dict[str, Question]]).root
+Questions = RootModel[dict[str, dict[str, str]]]
 
 
 def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Output]]]:
@@ -30,15 +17,17 @@ def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Outp
 
     Raises KeyError for an output of an unknown section.
     """
-    sections: dict[str, list[Output]] = {name: [] for name in questions()}
+    questions = read_settings(Path(__file__).with_suffix(".yaml"), Questions).root
+    sections: dict[str, list[Output]] = {name: [] for name in questions}
     for output in outputs:
         sections[output.question].append(output)
-    needs = {kind for members in sections.values() for item in members for kind in item.required}
-    trained = not needs.isdisjoint(OF_TRAINING)
-    for name, question in questions().items():
-        if sections[name]:
-            title = question.title if trained else question.untrained or question.title
-            yield name, title, in_order(sections[name])
+    kinds = {
+        kind for members in sections.values() for output in members for kind in output.required
+    }
+    title = "untrained" if kinds.isdisjoint(OF_TRAINING) else "title"
+    for name, members in sections.items():
+        if members:
+            yield name, questions[name].get(title, questions[name]["title"]), in_order(members)
 
 
 def in_order(outputs: list[Output]) -> list[Output]:
