@@ -7,17 +7,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize, SymLogNorm, TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
 
 from headcount.analysis.captions import fill
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
 from headcount.analysis.figures import special
+from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
 from headcount.analysis.figures.style import (
     PAGE,
@@ -70,7 +64,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
             if (row, column) not in used:
                 panel.remove()
     for item in panels:
-        _set_axes(
+        set_axes(
             axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
         )
     if image is not None:
@@ -142,16 +136,12 @@ def _columns(spec: Draw, frame: pd.DataFrame, groups: int) -> int:
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
-    values = {name: _label(spec, value) for name, value in zip(columns, key, strict=True)}
+    values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
     if spec.title:
         return spec.title.format(**(rows.iloc[0].to_dict() | values))
     if "seed" in values:
         values["seed"] = f"seed {values['seed']}"
     return ", ".join(value for value in values.values() if value)
-
-
-def _label(spec: Draw, value: Any) -> str:
-    return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
 
 
 def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]:
@@ -173,7 +163,7 @@ def _draw_layers(
             fixed["label"] = layer["label"]
         if layer["mark"] == "heat":
             image = MARKS["heat"](panel, chosen, layer, fixed, 0, norm=_norm(spec, layer, frame))
-            _label_cells(panel, chosen, layer, spec)
+            label_cells(panel, chosen, layer, spec)
         elif spec.style and layer.get("style", True):
             _draw_styled(panel, chosen, layer, spec, styles, fixed)
         else:
@@ -214,80 +204,3 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
         reach = max(abs(low - centre), abs(high - centre)) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)
     return Normalize(low, high)
-
-
-def _label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes."""
-    for side in ("x", "y"):
-        columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
-        cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
-        step = -(-len(cells) // 10) if side == "x" else 1
-        cells = cells.iloc[::step]
-        names = [
-            " ".join(_label(spec, value) for value in row) for row in cells[columns].to_numpy()
-        ]
-        getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
-    panel.tick_params(labelsize="small")
-    if not isinstance(layer["y"], str):
-        firsts = rows.drop_duplicates("_y").sort_values("_y")
-        changes = firsts[layer["y"][0]].ne(firsts[layer["y"][0]].shift())
-        for place in firsts.loc[changes, "_y"].iloc[1:]:
-            panel.axhline(place - 0.5, color="black", linewidth=1.2)
-
-
-def _set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
-    """Set both axes; a heat map names its cells only at the left and at the bottom."""
-    spec = output.draw
-    for side, options in (("x", spec.x), ("y", spec.y)):
-        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    if any(layer["mark"] == "heat" for layer in spec.layers):
-        if not panel.get_subplotspec().is_first_col():
-            panel.set(yticklabels=[], ylabel="")
-        if above:
-            panel.set(xlabel="")
-
-
-def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
-    """Set label, scale, limits and ticks of one axis."""
-    axis = getattr(panel, f"{side}axis")
-    axis.label.set(text=label, fontsize="medium")
-    scale = options.get("scale", "linear")
-    if scale.startswith("log"):
-        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
-    elif scale == "symlog":
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
-    if options.get("integer"):
-        axis.set_major_locator(MaxNLocator(6, integer=True))
-    if "ticks" in options:
-        _set_ticks(panel, side, options["ticks"], frame)
-    if options.get("percent"):
-        axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
-    limits = {
-        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
-    }
-    if side == "x":
-        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
-    getattr(panel, f"set_{side}lim")(**limits)
-
-
-def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
-    """Put ticks at the values of a column, at `{value: label}`, or at a list of values."""
-    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
-        values = list(frame[ticks].unique())
-        ticks = dict(enumerate(values))
-    elif isinstance(ticks, str):
-        values = sorted(frame[ticks].dropna().unique())
-        ticks = {value: f"{value:g}" for value in values}
-    elif isinstance(ticks, list):
-        ticks = {value: f"{value:g}" for value in ticks}
-    places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(ticks) else {}
-    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
-    getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
-
-
-def _is_long(ticks: dict) -> bool:
-    return sum(len(str(label)) for label in ticks.values()) > 34

@@ -1,0 +1,98 @@
+"""Axes of panels: labels, scales, limits, ticks, and the names of cells of heat maps."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import (
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
+
+from headcount.analysis.captions import fill
+from headcount.analysis.frames import Data
+from headcount.analysis.outputs import Draw, Output
+
+
+def value_label(spec: Draw, value: Any) -> str:
+    return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
+
+
+def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
+    """Name rows and columns of a heat map, with a line where the first name of rows changes."""
+    for side in ("x", "y"):
+        columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
+        cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
+        step = -(-len(cells) // 10) if side == "x" else 1
+        cells = cells.iloc[::step]
+        names = [
+            " ".join(value_label(spec, value) for value in row) for row in cells[columns].to_numpy()
+        ]
+        getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
+    panel.tick_params(labelsize="small")
+    if not isinstance(layer["y"], str):
+        firsts = rows.drop_duplicates("_y").sort_values("_y")
+        changes = firsts[layer["y"][0]].ne(firsts[layer["y"][0]].shift())
+        for place in firsts.loc[changes, "_y"].iloc[1:]:
+            panel.axhline(place - 0.5, color="black", linewidth=1.2)
+
+
+def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
+    """Set both axes; a heat map names its cells only at the left and at the bottom."""
+    spec = output.draw
+    for side, options in (("x", spec.x), ("y", spec.y)):
+        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+    if any(layer["mark"] == "heat" for layer in spec.layers):
+        if not panel.get_subplotspec().is_first_col():
+            panel.set(yticklabels=[], ylabel="")
+        if above:
+            panel.set(xlabel="")
+
+
+def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
+    """Set label, scale, limits and ticks of one axis."""
+    axis = getattr(panel, f"{side}axis")
+    axis.label.set(text=label, fontsize="medium")
+    scale = options.get("scale", "linear")
+    if scale.startswith("log"):
+        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    elif scale == "symlog":
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
+    if options.get("integer"):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    if "ticks" in options:
+        _set_ticks(panel, side, options["ticks"], frame)
+    if options.get("percent"):
+        axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
+    limits = {
+        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
+    }
+    if side == "x":
+        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
+    getattr(panel, f"set_{side}lim")(**limits)
+
+
+def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
+    """Put ticks at the values of a column, at `{value: label}`, or at a list of values."""
+    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
+        values = list(frame[ticks].unique())
+        ticks = dict(enumerate(values))
+    elif isinstance(ticks, str):
+        values = sorted(frame[ticks].dropna().unique())
+        ticks = {value: f"{value:g}" for value in values}
+    elif isinstance(ticks, list):
+        ticks = {value: f"{value:g}" for value in ticks}
+    places = [float(value) for value in ticks]
+    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(ticks) else {}
+    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
+    getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
+
+
+def _is_long(ticks: dict) -> bool:
+    return sum(len(str(label)) for label in ticks.values()) > 34
