@@ -41,6 +41,9 @@ Cell = dict[str, Value | list[str]]
 class Draw(Section):
     """How the renderer draws a figure; see `figures/render.py`."""
 
+    frame: str = ""
+    """A function of the output's module that makes the frame to draw from the output's `frame`."""
+
     special: str = ""
     """A function of `figures/special.py` that draws the whole figure."""
 

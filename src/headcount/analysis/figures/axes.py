@@ -16,14 +16,23 @@ from headcount.analysis.captions import fill
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
+_MOST_ROWS = 30  # of a heat map, each with a name
+
 
 def value_label(spec: Draw, value: Any) -> str:
     return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
 
 
 def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes."""
+    """Name rows and columns of a heat map, with a line where the first name of rows changes.
+
+    Of many rows, only the first names are written, and a thin line is where the second changes.
+    """
+    several = isinstance(layer["y"], list)
+    blocks = several and rows["_y"].nunique() > _MOST_ROWS
     for side in ("x", "y"):
+        if side == "x" and layer.get("ends") or side == "y" and blocks:
+            continue
         columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         step = -(-len(cells) // 10) if side == "x" else 1
@@ -33,23 +42,28 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
         ]
         getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
     panel.tick_params(labelsize="small")
-    if not isinstance(layer["y"], str):
-        firsts = rows.drop_duplicates("_y").sort_values("_y")
-        changes = firsts[layer["y"][0]].ne(firsts[layer["y"][0]].shift())
-        for place in firsts.loc[changes, "_y"].iloc[1:]:
-            panel.axhline(place - 0.5, color="black", linewidth=1.2)
+    if several:
+        colour = layer.get("lines", "black")
+        places = rows.groupby(layer["y"][0], sort=False)["_y"].agg(["min", "max"])
+        for place in places["min"].iloc[1:]:
+            panel.axhline(place - 0.5, color=colour, linewidth=1.2)
+        if blocks:
+            panel.set_yticks(places.mean(axis=1), [value_label(spec, key) for key in places.index])
+            for place in rows.groupby(layer["y"][:2], sort=False)["_y"].min():
+                panel.axhline(place - 0.5, color=colour, linewidth=0.4)
 
 
 def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
-    """Set both axes; a heat map names its cells only at the left and at the bottom."""
+    """Set both axes; y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    if any(layer["mark"] == "heat" for layer in spec.layers):
-        if not panel.get_subplotspec().is_first_col():
-            panel.set(yticklabels=[], ylabel="")
-        if above:
-            panel.set(xlabel="")
+    is_heat = any(layer["mark"] == "heat" for layer in spec.layers)
+    if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
+        panel.set_ylabel("")
+        panel.tick_params(labelleft=False)
+    if is_heat and above:
+        panel.set_xlabel("")
 
 
 def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
@@ -68,6 +82,8 @@ def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label:
         axis.set_major_locator(MaxNLocator(6, integer=True))
     if "ticks" in options:
         _set_ticks(panel, side, options["ticks"], frame)
+    if options.get("tight"):
+        panel.margins(**{side: 0})
     if options.get("percent"):
         axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     limits = {
@@ -79,7 +95,12 @@ def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label:
 
 
 def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
-    """Put ticks at the values of a column, at `{value: label}`, or at a list of values."""
+    """Put ticks at the values of a column, at `{value: label}`, or at a list of values.
+
+    `{column: name, where: query}` takes the values of some rows.
+    """
+    if isinstance(ticks, dict) and "column" in ticks:
+        frame, ticks = frame.query(ticks["where"]), ticks["column"]
     if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
         values = list(frame[ticks].unique())
         ticks = dict(enumerate(values))

@@ -29,7 +29,10 @@ def mark(function: Mark) -> Mark:
 
 @mark
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`)."""
+    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
+
+    `low` is drawn no lower than `floor`.
+    """
     x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
     often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
     width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
@@ -41,7 +44,7 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if "low" in layer:
         band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
-        panel.fill_between(x, low, high, **band)
+        panel.fill_between(x, low.clip(lower=layer.get("floor")), high, **band)
 
 
 @mark
@@ -105,7 +108,7 @@ def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: floa
 def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a vertical line at `x` of every row, or at the number `at`."""
     places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
-    for number, x in enumerate(places):
+    for number, x in enumerate(dict.fromkeys(places)):
         look = _REFERENCE | _line_style(style)
         panel.axvline(x, **(look | {"label": None} if number else look))
 
@@ -140,15 +143,21 @@ def heat(
     """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
 
     `symbols` maps boolean columns to a text that is written into the cells where they are true.
+    With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
     """
-    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
-    height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
-    cells = np.full((height, width), np.nan)
-    cells[np.ix_(table.index.astype(int), table.columns.astype(int))] = table.to_numpy()
+    columns = layer["x"] if layer.get("ends") else "_x"
+    table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
+    table = table.reindex(range(int(rows["_y"].max()) + 1))
     panel.set_facecolor("#BBBBBB")
     panel.grid(visible=False)
-    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm, "aspect": "auto"}
-    image = panel.imshow(cells, **options)
+    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm}
+    if layer.get("ends"):
+        edges = np.arange(len(table) + 1) - 0.5
+        image = panel.pcolormesh([0, *table.columns], edges, table, rasterized=True, **options)
+        panel.set_ylim(edges[-1], edges[0])
+    else:
+        cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
+        image = panel.imshow(cells, aspect="auto", **options)
     for column, text in layer.get("symbols", {}).items():
         for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
             place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
@@ -168,6 +177,7 @@ def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
     """Return lengths of error bars below and above; 0 where no interval is known."""
     middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
+    low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
 
 

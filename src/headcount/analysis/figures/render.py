@@ -1,6 +1,7 @@
 """The renderer: panels, styles, marks and axes of a figure, from its declaration."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -45,19 +46,22 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     use_style()
     spec = output.draw
-    if spec.special:
-        function = getattr(special, spec.special)
-        return data.call(function, {"frame": frame, "output": output} | spec.options)
     if frame.empty:
         return message("This experiment has no such run.")
-    styles = _styles(output, frame, data)
+    if spec.frame:
+        frame = data.call(getattr(import_module(output.module), spec.frame), {"frame": frame})
+    collapsed = _collapsed(output, data)
+    styles = _styles(output, frame, data, collapsed)
+    if spec.special:
+        given = {"frame": frame, "output": output, "styles": styles} | spec.options
+        return data.call(getattr(special, spec.special), given)
     panels = list(_panels(spec, _with_places(spec, frame), list(styles)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
-        set_title(panel, item.title)
+        set_title(panel, item.title + _remark(spec, item.rows, collapsed))
     used = {(item.row, item.column) for item in panels}
     for row, line in enumerate(axes):
         for column, panel in enumerate(line):
@@ -69,19 +73,42 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         )
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
-    legend_above(figure, (axes[item.row][item.column] for item in panels))
+    order = [style["label"] for style in styles.values()]
+    legend_above(figure, (axes[item.row][item.column] for item in panels), order)
     return figure
 
 
-def _styles(output: Output, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, Any]]:
-    """Return the style of every value of the style column."""
+def _collapsed(output: Output, data: Data) -> pd.DataFrame:
+    """Return pair, run and seed of the trainings that are marked; none without `masks`."""
+    if "masks" in output.kinds and data.files("masks") and data.files("curves"):
+        return data.call(collapsed_in_training)
+    return pd.DataFrame(columns=RUN)
+
+
+def _styles(
+    output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
+) -> dict[Any, dict[str, Any]]:
+    """Return the style of every value of the style column; a run's is the same in all figures."""
     column = output.draw.style
     if not column:
         return {}
-    collapsed = {}
-    if column == "run" and "masks" in output.kinds and set(RUN) <= set(frame):
-        collapsed = collapse_labels(frame, data.call(collapsed_in_training))
-    return make_styles(list(frame[column].dropna().unique()), output.draw.labels, collapsed)
+    values, labels = list(frame[column].dropna().unique()), {}
+    known = list(data.load("trained_runs")) if column == "run" else []
+    if column == "run" and len(collapsed):
+        trainings = data.load("curves")[RUN].drop_duplicates()
+        shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
+        labels = collapse_labels(trainings.merge(shown), collapsed)
+    styles = make_styles(list(dict.fromkeys([*known, *values])), output.draw.labels, labels)
+    return {value: style for value, style in styles.items() if value in values}
+
+
+def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
+    """Return the end of a title for the panel of one training that collapsed."""
+    if spec.style == "run" or not set(RUN) <= set(rows):
+        return ""
+    trainings = rows[RUN].drop_duplicates()
+    alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
+    return ": collapsed" if alone else ""
 
 
 def _with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
@@ -103,36 +130,38 @@ def _is_category(frame: pd.DataFrame, column: Any) -> bool:
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
     """Yield all panels in their places."""
-    groups = style_groups(values) if spec.style and spec.split_styles else [None]
-    place, across = 0, list(frame[spec.across].unique()) if spec.across else []
-    columns = _columns(spec, frame, len(groups))
+    parts = list(_parts(spec, frame, values))
+    across = list(frame[spec.across].unique()) if spec.across else []
+    columns = _columns(spec, len(across) or len(parts))
+    lines = -(-len(across) // columns)
+    for place, (key, part) in enumerate(parts):
+        if not across:
+            yield _Panel(*divmod(place, columns), _title(spec, spec.panels, key, part), part)
+        for number, value in enumerate(across):
+            cell = part[part[spec.across] == value]
+            if len(cell):
+                line, column = divmod(number, columns)
+                title = _title(spec, [*spec.panels, spec.across], (*key, value), cell)
+                yield _Panel(place * lines + line, column, title, cell)
+
+
+def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple]:
+    """Yield key and rows of every panel, or of every row of panels if there are some across."""
     for key, rows in frame.groupby(spec.panels, sort=False) if spec.panels else [((), frame)]:
-        for group in groups:
-            part = rows[rows[spec.style].isin(group)] if group is not None else rows
-            if across:
-                lines = -(-len(across) // columns)
-                for number, value in enumerate(across):
-                    cell = part[part[spec.across] == value]
-                    if len(cell):
-                        title = _title(spec, [*spec.panels, spec.across], (*key, value), cell)
-                        yield _Panel(
-                            place * lines + number // columns, number % columns, title, cell
-                        )
-                place += 1
-            elif len(part):
-                title = _title(spec, spec.panels, key, part)
-                yield _Panel(place // columns, place % columns, title, part)
-                place += 1
+        present = [value for value in values if (rows[spec.style] == value).any()]
+        if not present or not spec.split_styles:
+            yield key, rows
+            continue
+        for group in style_groups(present):
+            yield key, rows[rows[spec.style].isin(group)]
 
 
-def _columns(spec: Draw, frame: pd.DataFrame, groups: int) -> int:
-    """Return the number of panels in a row."""
-    most = int((PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST)
-    if spec.across:
-        count = frame[spec.across].nunique()
-        return -(-count // -(-count // (spec.abreast or most)))
-    count = frame.groupby(spec.panels).ngroups * groups if spec.panels else groups
-    return min(count, spec.abreast or _ABREAST)
+def _columns(spec: Draw, count: int) -> int:
+    """Return the number of panels in a row, of so many."""
+    if not spec.across:
+        return min(count, spec.abreast or _ABREAST)
+    most = spec.abreast or int((PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
+    return -(-count // -(-count // most))
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
