@@ -81,7 +81,15 @@ INPUTS = {
     "syntax": Input("runs", "heads", ("syntax.csv",)),
     "role_facts": Input("runs", "heads", ("roles.json",)),
     "sentence_maps": Input("runs", "heads", ("sentences.jsonl",)),
-    "masking": Input("same_heads", "masking", ("headmask.csv",), metric="bleu"),
+    "masking": Input(
+        "same_heads",
+        "masking",
+        ("headmask.csv",),
+        ("test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta")
+        + ("delta_low", "delta_high"),
+        "ranking == 'own' and order == 'none'",
+        "bleu",
+    ),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
     "start_curves": Input("compared", "train", ("curves.csv",)),

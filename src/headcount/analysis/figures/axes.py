@@ -57,7 +57,7 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
     """Set both axes; y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
-        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+        set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
     is_heat = any(layer["mark"] == "heat" for layer in spec.layers)
     if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
         panel.set_ylabel("")
@@ -66,7 +66,7 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
         panel.set_xlabel("")
 
 
-def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
+def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
     """Set label, scale, limits and ticks of one axis."""
     axis = getattr(panel, f"{side}axis")
     axis.label.set(text=label, fontsize="medium")

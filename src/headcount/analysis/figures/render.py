@@ -80,9 +80,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
 
 def _collapsed(output: Output, data: Data) -> pd.DataFrame:
     """Return pair, run and seed of the trainings that are marked; none without `masks`."""
-    if "masks" in output.kinds and data.files("masks") and data.files("curves"):
-        return data.call(collapsed_in_training)
-    return pd.DataFrame(columns=RUN)
+    marked = "masks" in output.kinds
+    return data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
 
 
 def _styles(
