@@ -32,6 +32,18 @@ class Input(NamedTuple):
         return f"{', '.join(self.names)} of {OWNERS[self.owner]}"
 
 
+_SCORED = ("delta", "delta_low", "delta_high", "p")
+_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
+_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
+_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
+_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_POSITIONS = (*_VALUES, "offset", "hits", "trials")
+_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
+_SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_MASKS = ("step", "kind", "layer", "head", "masked")
+_SINGLE = "order == 'single'"
+
 OWNERS = {
     "jobs": "every job; no input of a rule, since they change at every run",
     "outputs": "every other chapter",
@@ -53,13 +65,6 @@ OWNERS = {
     "profiled": "training runs that are pruned during their training",
     "classifiers": "classifiers of sentence pairs",
 }
-
-_VALUES = ("kind", "layer", "head", "statistic", "value")
-_POSITIONS = (*_VALUES, "offset", "hits", "trials")
-_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
-_SYNTAX += ("baseline_only", "half_trials", "half_hits")
-_MASKS = ("step", "kind", "layer", "head", "masked")
-_ABLATION = ("kind", "layer", "head", "test_set", "order", "delta", "delta_low", "delta_high")
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
@@ -118,22 +123,41 @@ INPUTS = {
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),
     "fisher": Input("measured", "masking", ("measures_fisher.csv",)),
     "means": Input("measured", "masking", ("measures_means.csv",)),
-    "ablation": Input("ablated", "masking", ("ablation.csv",), _ABLATION, metric="bleu"),
+    "ablation": Input(
+        "ablated", "masking", ("ablation.csv",), ("bleu", *_ABLATION), _SINGLE, "bleu"
+    ),
     "ablation_facts": Input("ablated", "masking", ("ablation.json",)),
-    "profiles": Input("ablated", "masking", ("pruning_profile.csv",), metric="bleu"),
-    "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",)),
-    "share_speed": Input("timed", "masking", ("share_speed.csv",)),
-    "importance_speed": Input("timed", "masking", ("importance_speed.csv",)),
-    "training": Input("profiled", "masking", ("training_profile.csv",)),
-    "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
+    "profiles": Input(
+        "ablated", "masking", ("pruning_profile.csv",), ("bleu", "heads", *_PROFILE), metric="bleu"
+    ),
+    "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",), _AREAS),
+    "share_speed": Input("timed", "masking", ("share_speed.csv",), ("model", *_TIMES)),
+    "importance_speed": Input(
+        "timed", "masking", ("importance_speed.csv",), ("work", "repeat", "seconds")
+    ),
+    "training": Input(
+        "profiled", "masking", ("training_profile.csv",), ("update", "bleu"), metric="bleu"
+    ),
+    "training_heads": Input(
+        "profiled", "masking", ("training_profile_heads.csv",), ("update", *_VALUES)
+    ),
     "classifier_ablation": Input(
-        "classifiers", "masking", ("classifier_ablation.csv",), metric="accuracy"
+        "classifiers",
+        "masking",
+        ("classifier_ablation.csv",),
+        ("accuracy", *_ABLATION),
+        _SINGLE,
+        "accuracy",
     ),
     "classifier_facts": Input("classifiers", "masking", ("classifier_ablation.json",)),
     "classifier_profiles": Input(
-        "classifiers", "masking", ("classifier_profile.csv",), metric="accuracy"
+        "classifiers",
+        "masking",
+        ("classifier_profile.csv",),
+        ("accuracy", *_PROFILE),
+        metric="accuracy",
     ),
-    "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",)),
+    "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",), _AREAS),
 }
 
 OF_TRAINING = ("curves", "masks", "slopes")
