@@ -54,6 +54,13 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_GATES = ("step", "kind", "layer", "head", "p_zero", "gate")
+_UNTUNED = ("test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low")
+_UNTUNED += ("delta_high", "p", "signature")
+_TIMES = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
+_TIMES += ("sentences", "steps", "seconds")
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -84,20 +91,20 @@ INPUTS = {
     "masking": Input("same_heads", "masking", ("headmask.csv",), metric="bleu"),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
-    "start_curves": Input("compared", "train", ("curves.csv",)),
-    "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
+    "start_curves": Input("compared", "train", ("curves.csv",), ("step",)),
+    "untuned": Input("starts", "masking", ("untuned_masking.csv",), _UNTUNED, metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",)),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES, "statistic == 'gate'"),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
-    "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
-    "gates": Input("gates", "prune", ("gates.csv",)),
+    "pruned_curves": Input("pruned", "prune", ("curves.csv",), ("step",)),
+    "gates": Input("gates", "prune", ("gates.csv",), _GATES),
     "pruned_attention": Input("penalised", "prune", ("attention.csv",)),
     "pruned_positions": Input("penalised", "prune", ("positions.csv",)),
     "pruned_syntax": Input("penalised", "prune", ("syntax.csv",)),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
-    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
+    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",), _TIMES),
     "loss_change": Input("ablated", "masking", ("loss_change.csv",)),
     "more_measures": Input("measured", "masking", ("measures.csv",)),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),
