@@ -42,6 +42,9 @@ _POSITIONS = (*_VALUES, "offset", "hits", "trials")
 _SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
 _SYNTAX += ("baseline_only", "half_trials", "half_hits")
 _MASKS = ("step", "kind", "layer", "head", "masked")
+_GATES = ("step", "kind", "layer", "head", "p_zero", "gate")
+_UNTUNED = ("test_set", "order", "as_run", "draw", "heads_masked", "bleu", "signature", *_SCORED)
+_TIMED = ("model", "heads_left", "parameters", "file_bytes", *_TIMES)
 _SINGLE = "order == 'single'"
 
 OWNERS = {
@@ -104,20 +107,20 @@ INPUTS = {
     ),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
-    "start_curves": Input("compared", "train", ("curves.csv",)),
-    "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
+    "start_curves": Input("compared", "train", ("curves.csv",), ("step",)),
+    "untuned": Input("starts", "masking", ("untuned_masking.csv",), _UNTUNED, metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES, "statistic == 'gate'"),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
-    "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
-    "gates": Input("gates", "prune", ("gates.csv",)),
+    "pruned_curves": Input("pruned", "prune", ("curves.csv",), ("step",)),
+    "gates": Input("gates", "prune", ("gates.csv",), _GATES),
     "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
     "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
     "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
-    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
+    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",), _TIMED),
     "loss_change": Input("ablated", "masking", ("loss_change.csv",), _VALUES),
     "more_measures": Input("measured", "masking", ("measures.csv",), _VALUES),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),

@@ -137,6 +137,9 @@ class Output(Section):
     csv: dict[str, str] = {}
     """New names of columns in the CSV."""
 
+    csv_columns: list[str] = []
+    """Columns that the CSV has, in this order; all unless given."""
+
     caption: str = ""
     """At most two sentences, with names of functions of `captions.py` in braces."""
 
