@@ -54,6 +54,8 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -69,7 +71,7 @@ INPUTS = {
     "variants": Input("by_variant", "train", ("run.json",)),
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
-    "curves": Input("runs", "train", ("curves.csv",)),
+    "curves": Input("runs", "train", ("curves.csv",), _CURVE, "step > 0"),
     "masks": Input("runs", "train", ("masks.csv",)),
     "slopes": Input("runs", "train", ("slopes.csv",)),
     "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
@@ -112,7 +114,11 @@ INPUTS = {
     "training": Input("profiled", "masking", ("training_profile.csv",)),
     "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
     "classifier_ablation": Input(
-        "classifiers", "masking", ("classifier_ablation.csv",), metric="accuracy"
+        "classifiers",
+        "masking",
+        ("classifier_ablation.csv",),
+        ("test_set", "order", "accuracy"),
+        metric="accuracy",
     ),
     "classifier_facts": Input("classifiers", "masking", ("classifier_ablation.json",)),
     "classifier_profiles": Input(

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, run_of
+from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
 from headcount.data.lines import clean_lines
@@ -115,3 +117,22 @@ def compare_with_baseline(
 
 Comparison = Annotated[pd.DataFrame, compare_with_baseline]
 """Main scores of runs beside their baselines, for parameters of functions."""
+
+
+def over_seeds(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return means and deviations (ddof 1) of score and delta over seeds, a row for each of `by`.
+
+    `t_low`, `t_high` and `t_p`: paired t-test of the deltas, missing below two of them.
+    """
+    groups = table.groupby(by, sort=False)
+    means = groups.agg(
+        score=("score", "mean"),
+        score_sd=("score", "std"),
+        delta=("delta", "mean"),
+        delta_sd=("delta", "std"),
+        seeds=("seed", "nunique"),
+    )
+    deltas = [values.dropna() for _, values in groups["delta"]]
+    tests = [paired_t(values) if len(values) > 1 else (np.nan,) * 3 for values in deltas]
+    columns = ["t_low", "t_high", "t_p"]
+    return means.join(pd.DataFrame(tests, means.index, columns, float)).reset_index()
