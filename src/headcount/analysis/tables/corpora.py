@@ -1,12 +1,12 @@
 """Corpora: sizes, subwords, duplicates, overlap with training text, and dropped pairs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.settings.names import parse_pair
@@ -15,99 +15,69 @@ from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK
 from headcount.scoring.bleu import score_corpus
 
-COLUMNS = ["pair", "split", "side", "statistic", "value"]
-
-LEAST_HIGHEST = 99.5
-"""Score of the references, cut and joined, below which a table warns."""
-
-MOST_ODD = 0.1
-"""Share of pairs with equal sides, or with spaces as in tokenised text, above which it warns."""
-
-Statistics = dict[str, float]
+LEAST_HIGHEST = 99.5  # score of the references, cut and joined
+MOST_ODD = 0.1  # share of pairs with equal sides, or with spaces as in tokenised text
+_CHECK = "Check the files and `pretokenised` in config/corpora.yaml."
 
 
 def corpus(counts: list[Path], segmented: list[Path]) -> pd.DataFrame:
-    """Return statistics of every split of every pair, one a row: columns of `COLUMNS`.
+    """Return statistics of every split of every pair, one a row: side, statistic, value.
 
-    Side `both`: sentences, equal sides before filters; of train the duplicates and the pairs that
-    filters dropped; of other splits the overlap with training sources. Sides `src` and `tgt`:
-    words, pieces and unknown pieces. Shares are 0 to 1. `highest_bleu`: see `_highest_score`.
+    Side `both`: sentences, equal sides before filters, in train also duplicates and dropped pairs,
+    in other splits the overlap with training sources. `src` and `tgt`: words, pieces and unknown
+    pieces. `highest_bleu` is the score of the first references, cut into pieces and joined again,
+    against all references: joining errors affect every translation with the same words.
     """
     folders = {path.parent.name: path.parent for path in segmented}
     rows = []
     for path in counts:
-        pair = path.parent.name
-        if pair not in folders:
-            raise UserError(
-                f"corpus: expected files of a segmented {pair}, found those of "
-                f"{', '.join(folders) or 'no pair'}; run scripts/bpe.py"
-            )
-        for side, statistics in _of_split(path, folders[pair]).items():
-            rows += [(pair, path.stem, side, name, value) for name, value in statistics.items()]
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"value": float})
+        pair, split = path.parent.name, path.stem
+        sides = {"both": _of_pairs(path)}
+        segmenters = load_segmenters(folders[pair])
+        cut = split in ("train", "dev")  # by the BPE step
+        for side, segmenter in zip(SIDES, segmenters, strict=True):
+            file = (folders[pair] if cut else path.parent) / f"{split}.{side}"
+            sides[side] = _of_side(file, segmenter, cut)
+        if split != "train":
+            targets = list(clean_lines(path.with_suffix(".tgt")))
+            pieces = (segmenters[1].encode(references(line)[0]) for line in targets)
+            joined = [segmenters[1].decode(line) for line in pieces]
+            score = score_corpus(joined, targets, parse_pair(pair).tgt)[0].score
+            sides["tgt"]["highest_bleu"] = score
+        for side, values in sides.items():
+            rows += [(pair, split, side, name, float(value)) for name, value in values.items()]
+    return pd.DataFrame(rows, columns=["pair", "split", "side", "statistic", "value"])
 
 
-def _of_split(counts: Path, bpe: Path) -> dict[str, Statistics]:
-    """Return the statistics of one split by side."""
-    text, split = counts.parent, counts.stem
-    sides = {"both": _of_pairs(text, split, read_json(counts))}
-    segmenters = load_segmenters(bpe)
-    for side, segmenter in zip(SIDES, segmenters, strict=True):
-        # The BPE step has cut training and dev text.
-        cut = bpe if split in ("train", "dev") else None
-        path = (cut or text) / f"{split}.{side}"
-        sides[side] = _of_side(_pieces(path, None if cut else segmenter), segmenter)
-    if split != "train":
-        targets, language = list(clean_lines(text / f"{split}.tgt")), parse_pair(text.name).tgt
-        sides["tgt"]["highest_bleu"] = _highest_score(targets, segmenters[1], language)
-    return sides
-
-
-def _of_pairs(text: Path, split: str, counts: dict) -> Statistics:
-    """Return statistics of pairs of sentences."""
-    both = {"sentences": counts["pairs_kept"], "equal": counts["equal"]}
-    if split == "train":
-        dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
+def _of_pairs(counts: Path) -> dict[str, float]:
+    """Return statistics of pairs of sentences of a split."""
+    facts = read_json(counts)
+    both = {"sentences": facts["pairs_kept"], "equal": facts["equal"]}
+    if counts.stem == "train":
+        dropped = {f"dropped_{name}": count for name, count in facts["dropped"].items()}
         lost = sum(dropped.values())
-        share = {"dropped_share": lost / (counts["pairs_kept"] + lost)}
-        return both | {"duplicates": counts["found"]["duplicates"]} | dropped | share
-    known = set(filter(None, clean_lines(text / "train.src")))
-    overlap = [line in known for line in clean_lines(text / f"{split}.src")]
-    return both | {"overlap": sum(overlap), "overlap_share": sum(overlap) / len(overlap)}
+        share = {"dropped_share": lost / (facts["pairs_kept"] + lost)}
+        return both | {"duplicates": facts["found"]["duplicates"]} | dropped | share
+    lines = list(clean_lines(counts.with_suffix(".src")))
+    known = set(filter(None, lines)).intersection(clean_lines(counts.parent / "train.src"))
+    overlap = sum(line in known for line in lines)
+    return both | {"overlap": overlap, "overlap_share": overlap / len(lines)}
 
 
-def _pieces(path: Path, segmenter: AnySegmenter | None) -> Iterator[list[str]]:
-    """Yield the pieces of every line; of several references the first."""
-    for line in clean_lines(path):
-        yield segmenter.pieces(references(line)[0]) if segmenter else line.split()
-
-
-def _of_side(lines: Iterable[list[str]], segmenter: AnySegmenter) -> Statistics:
-    counts = pd.DataFrame(
-        (
-            (segmenter.word_count(line), len(line), segmenter.vocabulary.ids(line).count(UNK))
-            for line in lines
-        ),
-        columns=["words", "pieces", "unknown"],
-    )
-    words, pieces, unknown = counts.sum()
+def _of_side(path: Path, segmenter: AnySegmenter, cut: bool) -> dict[str, float]:
+    """Return statistics of one side, of several references the first; it may be cut already."""
+    ids, lines = segmenter.vocabulary.ids, clean_lines(path)
+    pieces = (line.split() if cut else segmenter.pieces(references(line)[0]) for line in lines)
+    rows = ((segmenter.word_count(line), len(line), ids(line).count(UNK)) for line in pieces)
+    counts = np.fromiter(rows, np.dtype((int, 3)))
+    words, pieces, unknown = counts.sum(axis=0)
     return {
         "words": words,
         "words_mean": words / len(counts),
-        "words_max": counts["words"].max(),
+        "words_max": counts[:, 0].max(),
         "pieces_per_word": pieces / words,
         "unknown_share": unknown / pieces,
     }
-
-
-def _highest_score(targets: list[str], segmenter: AnySegmenter, language: str) -> float:
-    """Return the score of the first references, cut and joined again, against all references.
-
-    Errors of joining affect every translation with the same words, so no model can be known to
-    score higher.
-    """
-    joined = [segmenter.decode(segmenter.encode(references(line)[0])) for line in targets]
-    return score_corpus(joined, targets, language)[0].score
 
 
 @note
@@ -117,34 +87,24 @@ def joining(frame: pd.DataFrame) -> list[str]:
     return [
         f"{row.pair}, {row.split}: the references, cut into pieces and joined again, have only "
         f"{row.value:.2f} BLEU. Every model loses about as much, so compare its BLEU with no other "
-        "system. If the text is tokenised, set pretokenised: true in config/corpora.yaml."
+        f"system. {_CHECK}"
         for row in low.itertuples()
     ]
 
 
 @note
 def odd_text(counts: list[Path], segmented: list[Path]) -> Iterator[str]:
-    """Yield warnings for equal sides, several variants of a language, and tokenised text."""
+    """Yield warnings for equal sides, tokenised text, and several variants of a language."""
     folders = {path.parent.name: path.parent for path in segmented}
     for path in counts:
         facts, name = read_json(path), f"{path.parent.name}, {path.stem}"
-        read = facts["pairs_read"]
-        if facts["equal"] > MOST_ODD * read:
-            yield (
-                f"{name}: {facts['equal']} of {read} pairs have the same source and target, so "
-                "models learn to copy. Check the files in config/corpora.yaml."
-            )
-        tokenised = read_json(folders[path.parent.name] / "segmentation.json")["pretokenised"]
+        odd = {"the same source and target": facts["equal"]}
+        if not read_json(folders[path.parent.name] / "segmentation.json")["pretokenised"]:
+            text = "spaces before commas or full stops, as in tokenised text"
+            odd |= {f"{text} ({side})": facts[side]["spaced"] for side in SIDES}
+        for text, count in odd.items():
+            if count > MOST_ODD * facts["pairs_read"]:
+                yield f"{name}: {count} of {facts['pairs_read']} pairs have {text}. {_CHECK}"
         for side in SIDES:
-            yield from _odd_side(f"{name}.{side}", facts[side], 0 if tokenised else read)
-
-
-def _odd_side(name: str, facts: dict, read: int) -> Iterator[str]:
-    if len(facts["tags"]) > 1:
-        tags = ", ".join(f"{tag} ({count})" for tag, count in facts["tags"].items())
-        yield f"{name}: sentences of several variants: {tags}."
-    if read and facts["spaced"] > MOST_ODD * read:
-        yield (
-            f"{name}: {facts['spaced']} lines of {read} pairs have a space before a comma or full "
-            "stop. If the text is tokenised, set pretokenised: true in config/corpora.yaml."
-        )
+            if len(tags := facts[side]["tags"]) > 1:
+                yield f"{name}.{side}: sentences of several variants: {', '.join(tags)}."

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
@@ -9,10 +10,8 @@ from headcount.analysis.frames import BASE, RUN
 from headcount.analysis.scores import MAIN, Comparison, over_seeds, score_frame
 from headcount.base.settings.model import ModelSettings
 
-SIZES = ["heads_per_layer", "head_width", "parameters"]
-COLUMNS = ["pair", "test_set", "run", "seed", *SIZES, "tokens_per_s", "score"]
-COLUMNS += ["delta", "delta_low", "delta_high", "p", "over", "signature"]
-SENTENCES, SEEDS = "test sentences", "seeds"
+COLUMNS = ["pair", "test_set", "run", "seed", "heads_per_layer", "head_width", "parameters"]
+COLUMNS += ["tokens_per_s", "score", "delta", "delta_low", "delta_high", "p", "over", "signature"]
 _MODEL = ["pair", "test_set", "run"]
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
@@ -52,74 +51,59 @@ def heads_per_layer(
     """
     speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
-    tested = table["delta"].notna()
     table["signature"] = table["test_signature"].fillna(table["signature"])
-    table["over"] = pd.Series(SENTENCES, table.index).where(tested)
-    both = pd.concat([table, _means(table)], ignore_index=True)
+    table["over"] = table["delta"].map(lambda delta: "test sentences", na_action="ignore")
+    means = over_seeds(table, _MODEL).query("seeds > 1").drop(columns="seeds")
+    means = means.rename(columns={"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"})
+    speed = table.groupby(_MODEL)["tokens_per_s"].mean()
+    same = table.drop_duplicates(_MODEL)[[*COLUMNS[:3], *COLUMNS[4:7], "signature"]]
+    means = means.merge(same, on=_MODEL).join(speed, on=_MODEL).assign(over="seeds")
+    both = pd.concat([table, means], ignore_index=True)
     both["task"] = both.groupby(["pair", "test_set"], sort=False).ngroup()
-    ordered = both.sort_values(["task", "heads_per_layer"], kind="stable", ignore_index=True)
-    return ordered[COLUMNS]
+    order = ["task", "heads_per_layer"]
+    return both.sort_values(order, kind="stable", ignore_index=True)[COLUMNS]
 
 
 def _sizes(models_by_heads: list[dict]) -> pd.DataFrame:
-    """Return the sizes of models with the dropout of their baseline."""
+    """Return the sizes of models that have the dropout of their baseline."""
     rows = []
-    for model in models_by_heads:
-        sizes = ModelSettings.model_validate(model["model"])
-        numbers = (sizes.heads, sizes.head_width, model["parameters"], sizes.dropout)
-        rows.append((*(model[name] for name in RUN), *numbers))
-    table = pd.DataFrame(rows, columns=[*RUN, *SIZES, "dropout"])
-    base = table.loc[table["run"] == BASE, ["pair", "seed", "dropout"]]
-    return table.merge(base, on=["pair", "seed", "dropout"]).drop(columns="dropout")
+    for facts in models_by_heads:
+        model = ModelSettings.model_validate(facts["model"])
+        sizes = (model.heads, model.head_width, facts["parameters"], model.dropout)
+        rows.append((*(facts[name] for name in RUN), *sizes))
+    table = pd.DataFrame(rows, columns=[*RUN, *COLUMNS[4:7], "dropout"])
+    alike = ["pair", "seed", "dropout"]
+    return table.merge(table.loc[table["run"] == BASE, alike], on=alike)
 
 
-def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each model and test set that has several seeds."""
-    means = over_seeds(table, _MODEL).query("seeds > 1")
-    speed = table.groupby(_MODEL)["tokens_per_s"].mean().reset_index()
-    fixed = table.drop_duplicates(_MODEL)[[*_MODEL, *SIZES, "signature"]]
-    names = {"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"}
-    rows = means.rename(columns=names).merge(fixed, on=_MODEL).merge(speed, on=_MODEL)
-    return rows.assign(over=SEEDS)
-
-
-HeadsPerLayer = Annotated[pd.DataFrame, heads_per_layer]
-
-
-def points_by_heads(table: HeadsPerLayer) -> pd.DataFrame:
-    """Return the mean score of every model over seeds, with `low` and `high` for `spread`.
+def points_by_heads(table: Annotated[pd.DataFrame, heads_per_layer]) -> pd.DataFrame:
+    """Return the mean score of every model over seeds, from `low` to `high` by `spread`.
 
     That is the standard deviation over seeds. With one seed it is the bootstrap interval of the
     difference to the baseline, drawn around the model's score.
     """
-    runs = table[table["over"] != SEEDS]
-    points = over_seeds(runs, _MODEL).merge(
-        runs.drop_duplicates(_MODEL), on=_MODEL, suffixes=("", "_1")
-    )
-    for side in ("low", "high"):
-        sign = 1 if side == "high" else -1
+    seeds = table.dropna(subset="seed")
+    first = seeds.drop_duplicates(_MODEL).drop(columns=["score", "delta"])
+    points = over_seeds(seeds, _MODEL).merge(first, on=_MODEL)
+    for side, sign in (("low", -1), ("high", 1)):
         bootstrap = points["score"] - points["delta"] + points[f"delta_{side}"]
-        spread = points["score"] + sign * points["score_sd"]
-        points[side] = spread.fillna(bootstrap).fillna(points["score"])
-    points["spread"] = None
-    points.loc[points["delta"].notna(), "spread"] = (
-        f"bootstrap, 95 %, of the difference to the {BASE}"
-    )
-    points.loc[points["seeds"] > 1, "spread"] = "standard deviation over seeds"
+        deviation = points["score"] + sign * points["score_sd"]
+        points[side] = deviation.fillna(bootstrap).fillna(points["score"])
+    known = [points["seeds"] > 1, points["delta"].notna()]
+    difference = f"bootstrap, 95 %, of the difference to the {BASE}"
+    points["spread"] = np.select(known, ["standard deviation over seeds", difference], None)
     return points[[*_MODEL, "heads_per_layer", "score", "low", "high", "spread", "seeds"]]
 
 
 @note
 def cut_off(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every run that cut off many sentences or translations of a test set."""
-    shares = frame[frame["metric"] == MAIN].copy()
-    cut = ["truncated", "capped"]
-    shares[cut] = shares[cut].div(shares["sentences"], axis=0)
-    most = shares.groupby(["pair", "run"], sort=False)[cut].max()
+    table = frame[frame["metric"] == MAIN]
+    shares = table[["truncated", "capped"]].div(table["sentences"], axis=0)
+    most = shares.groupby([table["pair"], table["run"]], sort=False).max()
     return [
-        f"{run} of {pair}: of a test set, up to {row.truncated:.1%} of the sentences were cut "
-        f"before translation, and up to {row.capped:.1%} of the translations reached the limit on "
-        "their length."
+        f"{run} of {pair}: sentences cut before translation: up to {row.truncated:.1%} of a test "
+        f"set. Translations at the limit on their length: up to {row.capped:.1%}."
         for (pair, run), row in most[most.max(axis=1) > _FEW].iterrows()
     ]
 
@@ -127,9 +111,9 @@ def cut_off(frame: pd.DataFrame) -> list[str]:
 @note
 def doubts(scores: list[dict]) -> list[str]:
     """Return the warnings in `bleu.json` of the baselines."""
+    runs = [run for run in scores if run["run"] == BASE]
     return [
         f"{BASE}, seed {run['seed']} of {run['pair']}, {text}."
-        for run in scores
-        if run["run"] == BASE
+        for run in runs
         for text in run.get("warnings", [])
     ]

@@ -14,8 +14,6 @@ from headcount.base.settings.names import parse_pair
 from headcount.base.settings.training_runs import RunSettings
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
-SCORE_TABLES = (2, 3, 4)
-_TASK = ["pair", "test_set"]
 _TESTED = {"delta_low": "low_bootstrap", "delta_high": "high_bootstrap", "p": "p_bootstrap"}
 _MEANS = {"score": f"{MAIN}_mean", "score_sd": f"{MAIN}_sd", "delta": "delta_mean"}
 _MEANS |= {"delta_sd": "delta_sd", "t_low": "delta_low", "t_high": "delta_high", "t_p": "p_t"}
@@ -47,65 +45,52 @@ def scores(comparison: Comparison, number: int) -> pd.DataFrame:
     english = np.array([parse_pair(pair).tgt == "en" for pair in pairs], dtype=bool)
     members = pairs[:1] if number == 2 else pairs[english == (number == 3)]
     chosen = comparison[comparison["pair"].isin(members)]
-    tasks = chosen[_TASK].drop_duplicates().reset_index(drop=True)
-    table = with_paper(_by_seed(chosen), _printed(number, tasks)).reindex(columns=COLUMNS)
-    exact = table[_TASK].merge(tasks.reset_index(), how="left", on=_TASK)["index"]
-    places = {task: place for place, task in reversed([*enumerate(_like(tasks))])}
-    place = exact.fillna(_like(table).map(places)).fillna(len(tasks))
-    return table.iloc[np.argsort(place, kind="stable")]
+    table = with_paper(_by_seed(chosen), _printed(number, chosen)).reindex(columns=COLUMNS)
+    return table.iloc[np.argsort(pd.factorize(_task(table))[0], kind="stable")]
 
 
 def _by_seed(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the statistics of every seed, then those over seeds."""
-    seeds = _long(comparison, {"score": MAIN, "delta": "delta"} | _TESTED)
-    tested = seeds["statistic"].isin(_TESTED.values())
-    seeds["signature"] = seeds["signature"].where(~tested, seeds["test_signature"])
-    means = over_seeds(comparison, [*_TASK, "run", "signature"])
-    return pd.concat([seeds, _long(means, _MEANS)])
+    scores = _long(comparison, {"score": MAIN, "delta": "delta"})
+    tests = _long(comparison.assign(signature=comparison["test_signature"]), _TESTED)
+    means = over_seeds(comparison, ["pair", "test_set", "run", "signature"])
+    return pd.concat([pd.concat([scores, tests]).sort_index(kind="stable"), _long(means, _MEANS)])
 
 
 def _long(table: pd.DataFrame, statistics: dict[str, str]) -> pd.DataFrame:
     """Return one known value a row; `statistics` gives columns and their names."""
-    fixed = table.columns.intersection([*COLUMNS, "test_signature"])
-    wide = table[fixed].join(table[list(statistics)].rename(columns=statistics))
-    long = wide.melt(fixed, var_name="statistic", ignore_index=False)
+    fixed, names = table.columns.intersection(COLUMNS), list(statistics.values())
+    long = table.rename(columns=statistics).melt(fixed, names, "statistic", ignore_index=False)
     return long.dropna(subset="value").sort_index(kind="stable")
 
 
-def _printed(number: int, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of table `number`, and of others with languages and test set of a task."""
-    tables = [headmask.table(table).assign(table=table) for table in SCORE_TABLES]
+def _printed(number: int, chosen: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of table `number`, and of others with our languages and test sets."""
+    tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
     printed = pd.concat(tables, ignore_index=True).rename(columns={"value": "score"})
-    printed = printed[(printed["table"] == number) | _like(printed).isin(_like(tasks))]
-    base = printed.loc[printed["run"] == BASE, ["table", *_TASK, "score"]]
-    rows = base.rename(columns={"score": "base"}).merge(printed, on=["table", *_TASK])
+    printed = printed[(printed["table"] == number) | _task(printed).isin(_task(chosen))]
+    same = ["table", "pair", "test_set"]
+    base = printed.loc[printed["run"] == BASE, [*same, "score"]]
+    rows = base.rename(columns={"score": "base"}).merge(printed, on=same)
     rows["delta"] = (rows["score"] - rows["base"]).round(2).where(rows["run"] != BASE)
     return _long(rows.assign(signature=headmask.METRIC), {"score": MAIN, "delta": "delta"})
 
 
-def _like(table: pd.DataFrame) -> pd.Series:
+def _task(table: pd.DataFrame) -> pd.Series:
     """Return languages and test set of every row, by which our pairs match the paper's."""
-    rows = zip(table["pair"], table["test_set"], strict=True)
-    names = ["-".join([*parse_pair(pair)[1:], test.lower()]) for pair, test in rows]
-    return pd.Series(names, table.index, str)
+    languages = table["pair"].map(lambda pair: "-".join(parse_pair(pair)[1:]))
+    return languages + "/" + table["test_set"].str.lower()
 
 
 @note
 def other_dropout(frame: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> str:
     """Return a sentence on runs with another dropout than the baseline."""
-    runs = [run for run in ours(frame)["run"].unique() if run != BASE]
-    others = [run for run in runs if trained_runs[run].dropout is not None]
-    text = f"Runs with another dropout than the {BASE}, which causes part of the difference: "
-    return f"{text}{', '.join(others)}." if others else ""
+    runs = [run for run in ours(frame)["run"].unique() if trained_runs[run].dropout is not None]
+    text = f"Another dropout than the {BASE} causes part of the difference of {', '.join(runs)}."
+    return text if runs else ""
 
 
 @note
-def headmask_source() -> str:
-    """Return a sentence on the rows of the HeadMask paper."""
-    return f"Source paper: {headmask.SOURCE}."
-
-
-@note
-def beside_headmask() -> str:
-    """Return a sentence on the metric of the HeadMask paper beside ours."""
-    return headmask.BESIDE_OURS
+def headmask_paper() -> list[str]:
+    """Return sentences on the rows of the HeadMask paper."""
+    return [f"Source paper: {headmask.SOURCE}.", headmask.BESIDE_OURS]
