@@ -141,6 +141,7 @@ def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -
     for path in paths:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
         _check_columns(frame, path, columns)
+        _check_numbers(frame, path)
         if rows and frame.query(rows).empty:
             raise UserError(f"{path}: expected rows with {rows}, found none; make the file again")
         pair, run, seed = run_of(path)
@@ -159,6 +160,18 @@ def _check_columns(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) ->
             f"{path}: expected the columns {', '.join(columns)}; found none named "
             f"{', '.join(missing)}; make the file again"
         )
+
+
+def _check_numbers(frame: pd.DataFrame, path: Path) -> None:
+    """Raise UserError for a number that is not finite. An empty cell is a missing value."""
+    for column in frame:
+        bad = frame[column].astype(str).str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
+        bad &= frame[column].notna()
+        if bad.any():
+            raise UserError(
+                f"{path}:{int(bad.to_numpy().argmax()) + 2}: column {column!r}: expected a finite "
+                f"number, found {frame.loc[bad, column].iloc[0]}; look for the run that produced it"
+            )
 
 
 def with_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:

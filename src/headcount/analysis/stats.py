@@ -1,9 +1,4 @@
-"""Statistics over seeds and heads: paired t-test, t interval, correlations, many tests at once.
-
-scipy.stats has Wilson's interval, McNemar's test, Spearman's correlation, the permutation test and
-the bootstrap as well. They stay here: its last digits and its draws are others, and tables print
-all digits.
-"""
+"""Statistics of the project: tests over seeds, correlations over heads, many tests at once."""
 
 import math
 from collections.abc import Sequence
@@ -11,82 +6,76 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit  # scipy.stats takes four times as long to load
+from scipy import stats
 
 from headcount.base.errors import UserError
 
-Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+Z = 1.959963984540054
+"""97.5 % quantile of the normal distribution."""
+
 ALPHA = 0.05
-"""Below this p something is there."""
+"""Significance level."""
 
 _SHUFFLES = 9999
 _RESAMPLES = 1000
 
 
 class PairedT(NamedTuple):
-    """Mean difference of two systems trained with the same seeds, tested against 0."""
+    """Student's t-test of paired differences: 95 % interval of the mean, two-sided p."""
 
-    low: float  # 95 % t interval of the mean
+    low: float
     high: float
-    p: float  # two-sided
+    p: float
 
 
 def paired_t(differences: np.ndarray) -> PairedT:
-    """Student's t-test over paired differences, one per seed.
+    """Return Student's t-test of paired differences, one for each seed.
 
-    Raises UserError for fewer than two. Equal differences have no spread to test against: p is
-    then 1 if they are 0, else 0.
+    Equal differences have no spread to test against: p is 1 if they are 0, else missing. Raises
+    UserError for fewer than two.
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.size < 2:
         raise UserError(f"paired t-test: expected two differences or more, found {values.size}")
-    degrees, mean = values.size - 1, float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    reach = float(stdtrit(degrees, 0.975)) * error
-    p = 2 * float(stdtr(degrees, -abs(mean / error))) if error else float(mean == 0)
-    return PairedT(mean - reach, mean + reach, p)
+    if np.ptp(values) == 0:
+        return PairedT(values[0], values[0], math.nan if values[0] else 1.0)
+    result = stats.ttest_1samp(values, 0)
+    low, high = result.confidence_interval(0.95)
+    return PairedT(float(low), float(high), float(result.pvalue))
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank correlation, −1 to 1; equal values share the mean of their ranks.
+    """Return Spearman's rank correlation; missing if either side has no two different values.
 
-    NaN if either has no two different values. Raises UserError for unequal lengths.
+    Raises UserError for unequal lengths.
     """
     if len(first) != len(second):
         raise UserError(
             f"rank correlation: expected as many values on both sides, found {len(first)} and "
             f"{len(second)}; are these files of one model?"
         )
-    ranks = [pd.Series(values).rank() for values in (first, second)]
-    if any(np.ptp(rank) == 0 for rank in ranks):
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
         return math.nan
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(stats.spearmanr(first, second).statistic)
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """95 % interval of a share: Wilson's, which stays within 0 and 1."""
-    square = Z * Z
-    middle = (hits + square / 2) / (trials + square)
-    reach = Z / (trials + square) * math.sqrt(hits * (trials - hits) / trials + square / 4)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    """Return Wilson's 95 % interval of a share."""
+    interval = stats.binomtest(int(hits), int(trials)).proportion_ci(0.95, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
-    """Two-sided exact p that two systems are equally often right, by where only one is right.
+    """Return McNemar's exact two-sided p that two systems are right equally often.
 
-    The counts are of trials that one of them alone gets right; without any, p is 1.
+    The counts are trials that only one of the systems gets right; without any, p is 1.
     """
-    both, fewer = first_only + second_only, min(first_only, second_only)
-    log_half = both * math.log(2)
-    terms = (
-        math.lgamma(both + 1) - math.lgamma(k + 1) - math.lgamma(both - k + 1) - log_half
-        for k in range(fewer + 1)
-    )
-    return min(1.0, 2 * sum(map(math.exp, terms)))
+    both = int(first_only) + int(second_only)
+    return float(stats.binomtest(int(first_only), both).pvalue) if both else 1.0
 
 
 def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
-    """Ranks of values among those of their block, less the mean of these; equal values share it."""
+    """Return ranks of values within their block, less the mean rank of the block."""
     ranks = values.groupby(blocks).rank()
     return ranks - ranks.groupby(blocks).transform("mean")
 
@@ -94,10 +83,9 @@ def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
 def bootstrap_correlation(
     first: np.ndarray, second: np.ndarray, ranks: bool
 ) -> tuple[float, float]:
-    """95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
+    """Return the 95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
 
-    Pairs of values are drawn, and ranked anew. Draws in which either side has one value alone are
-    passed over; NaN if all are.
+    Every resample is ranked anew. Resamples with a constant side are skipped.
     """
     draws = np.random.default_rng(12345).integers(len(first), size=(_RESAMPLES, len(first)))
     sides = [side[draws] for side in (first, second)]
@@ -105,30 +93,32 @@ def bootstrap_correlation(
         sides = [pd.DataFrame(side).rank(axis=1).to_numpy() for side in sides]
     one, other = (side - side.mean(1, keepdims=True) for side in sides)
     sizes = np.sqrt((one**2).sum(1) * (other**2).sum(1))
-    # What rounding leaves of a row of equal values is no spread.
+    # Rounding leaves a little spread in a row of equal values.
     known = sizes > 1e-12 * max(1.0, float(sizes.max()))
-    found = (one * other).sum(1)[known] / sizes[known]
-    if not found.size:
+    values = (one * other).sum(1)[known] / sizes[known]
+    if not values.size:
         return math.nan, math.nan
-    low, high = np.quantile(found, (0.025, 0.975))
+    low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
 
 class Correlation(NamedTuple):
-    """Correlation of two statistics of the same heads."""
+    """Correlation of two statistics of the same heads, with 95 % bootstrap interval over heads.
 
-    r: float  # −1 to 1
-    low: float  # 95 % interval, by bootstrap over the heads
+    p is two-sided: the share of shuffled heads that correlate as strongly.
+    """
+
+    r: float
+    low: float
     high: float
-    p: float  # two-sided: how often shuffled heads correlate as strongly
+    p: float
 
 
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
-    """Pearson's correlation, or with `ranks` Spearman's; all NaN if either side is constant.
+    """Return Pearson's correlation, or with `ranks` Spearman's; all NaN if a side is constant.
 
-    Effects of heads are far from normal, a few are much larger than all others, so that Fisher's z
-    would give much too narrow intervals. Raises UserError for unequal lengths or fewer than four
-    heads.
+    A few heads have much larger effects than all others, so Fisher's z would give intervals that
+    are far too narrow. Raises UserError for unequal lengths or fewer than four heads.
     """
     if len(first) != len(second) or len(first) < 4:
         raise UserError(
@@ -148,10 +138,10 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
 
 
 def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count: int) -> float:
-    """Two-sided p that two statistics of the same heads have nothing to do with each other.
+    """Return the two-sided permutation p that two statistics of the same heads are unrelated.
 
-    The share of `count` shufflings within blocks, and of no shuffling, in which the sum of products
-    is as far from what shufflings give on average. Of ranks that tests Spearman's correlation.
+    Heads are shuffled within blocks `count` times. The statistic is the sum of products, less its
+    mean over shufflings. Of ranks this tests Spearman's correlation.
     """
     orders = np.tile(np.arange(len(blocks)), (1 + count, 1))
     generator, expected = np.random.default_rng(1), 0.0
@@ -164,7 +154,7 @@ def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """P-values corrected for being several: below α, the chance of any false finding is below α.
+    """Return p values corrected for several tests by Holm's method.
 
     Source: Holm 1979: the k-th smallest of n times n − k + 1, never below the one before.
     """
@@ -191,27 +181,19 @@ class Overlap(NamedTuple):
 
 
 def overlap_p(overlaps: Sequence[Overlap]) -> float:
-    """Exact one-sided p that sets have as much in common, all overlaps together, by chance.
+    """Return the exact one-sided p that sets share as much by chance, all overlaps together.
 
-    It is the chance that the second sets, drawn at random and each on its own, share at least as
-    much with the first ones: a tail of the hypergeometric distribution, of several overlaps of the
-    distribution of their sum.
+    The second sets are drawn at random: the tail of a sum of hypergeometric distributions.
     """
     chances = np.ones(1)
     for things, first, second, _ in overlaps:
-        ways = [
-            math.comb(first, both) * math.comb(things - first, second - both)
-            for both in range(min(first, second) + 1)
-        ]
-        chances = np.convolve(chances, [way / math.comb(things, second) for way in ways])
-    return min(1.0, float(chances[sum(each.both for each in overlaps) :].sum()))
+        counts = np.arange(min(first, second) + 1)
+        chances = np.convolve(chances, stats.hypergeom(things, first, second).pmf(counts))
+    return min(1.0, float(chances[sum(overlap.both for overlap in overlaps) :].sum()))
 
 
 def drawn_p(drawn: Sequence[Sequence[int]], total: int) -> float:
-    """Exact one-sided p: the chance that numbers drawn at random sum to `total` or more.
-
-    One is drawn from each sequence of counts, every one of them as likely as the others.
-    """
+    """Return the exact one-sided p that one number from each sequence sum to `total` or more."""
     chances = np.ones(1)
     for counts in drawn:
         chances = np.convolve(chances, np.bincount(counts) / len(counts))

@@ -70,14 +70,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
             if (row, column) not in used:
                 panel.remove()
     for item in panels:
-        panel = axes[item.row][item.column]
-        for side, options in (("x", spec.x), ("y", spec.y)):
-            _set_axis(
-                panel, side, options, frame, fill(options.get("label", ""), output, frame, data)
-            )
-        if "heat" in {layer["mark"] for layer in spec.layers} and not _is_first(panel):
-            panel.set_yticklabels([])
-            panel.set_ylabel("")
+        _set_axes(
+            axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
+        )
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     legend_above(figure, (axes[item.row][item.column] for item in panels))
@@ -240,6 +235,18 @@ def _label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> No
             panel.axhline(place - 0.5, color="black", linewidth=1.2)
 
 
+def _set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
+    """Set both axes; a heat map names its cells only at the left and at the bottom."""
+    spec = output.draw
+    for side, options in (("x", spec.x), ("y", spec.y)):
+        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+    if any(layer["mark"] == "heat" for layer in spec.layers):
+        if not panel.get_subplotspec().is_first_col():
+            panel.set(yticklabels=[], ylabel="")
+        if above:
+            panel.set(xlabel="")
+
+
 def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
     """Set label, scale, limits and ticks of one axis."""
     axis = getattr(panel, f"{side}axis")
@@ -284,7 +291,3 @@ def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
 
 def _is_long(ticks: dict) -> bool:
     return sum(len(str(label)) for label in ticks.values()) > 34
-
-
-def _is_first(panel: Axes) -> bool:
-    return panel.get_subplotspec().is_first_col()

@@ -12,10 +12,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import to_hex
+from matplotlib.colors import LogNorm, to_hex
 from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from matplotlib.transforms import Bbox
 
 from headcount.analysis.outputs import Output
@@ -38,6 +39,7 @@ _MARKERS = "osD^vPX"
 _LINES = ("-", "--", ":", "-.")
 _BAR_LENGTH = 3.0  # inches, at most
 _LETTERS = 13  # letters of a panel's title in an inch
+_TICKS = 0.5  # inches beside a panel for its ticks
 _LETTER, _HANDLE = 0.6, 4.0  # widths in a legend, in sizes of its font
 _MARGIN = 0.1  # inches around a drawing
 # A date would make every run another file.
@@ -123,9 +125,9 @@ def grid(
 def set_title(panel: Axes, title: str) -> None:
     """Write the title of a panel at its left, in as many lines as it needs."""
     width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
-    lines = (textwrap.wrap(line, int(_LETTERS * width)) for line in title.split("\n"))
+    lines = (textwrap.wrap(line, int(_LETTERS * (width - _TICKS))) for line in title.split("\n"))
     wrapped = "\n".join("\n".join(line) for line in lines)
-    panel.set_title(wrapped, loc="left", fontsize="medium" if width > 2.5 else "small")
+    panel.set_title(wrapped, loc="left", fontsize="small")
 
 
 def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any) -> Colorbar:
@@ -133,6 +135,10 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
     shrink = min(0.9, _BAR_LENGTH / figure.get_size_inches()[1])
     place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
     bar = figure.colorbar(image, ax=figure.axes, **place, **options)
+    if bar.norm.__class__ is LogNorm:
+        bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return bar

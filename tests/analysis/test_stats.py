@@ -6,16 +6,20 @@ import math
 import numpy as np
 import pytest
 
-from headcount.base.errors import UserError
-from headcount.findings.headmask.importance import spread
-from headcount.findings.significance import (
+from headcount.analysis.stats import (
+    Overlap,
     PairedT,
     correlate,
+    drawn_p,
     holm,
+    mcnemar,
+    overlap_p,
     paired_t,
     shuffled_p,
     spearman,
+    wilson,
 )
+from headcount.base.errors import UserError
 
 
 def of_t(t: float, degrees: int) -> PairedT:
@@ -54,7 +58,8 @@ def test_paired_t_by_hand():
 
 
 def test_equal_differences_have_no_spread():
-    assert paired_t(np.array([0.5, 0.5])) == (0.5, 0.5, 0.0)
+    low, high, p = paired_t(np.array([0.5, 0.5]))
+    assert (low, high) == (0.5, 0.5) and math.isnan(p)
     assert paired_t(np.array([0.0, 0.0])).p == 1.0
     with pytest.raises(UserError, match="expected two differences or more, found 1"):
         paired_t(np.array([0.5]))
@@ -69,37 +74,6 @@ def test_rank_correlation_with_ties():
     assert math.isnan(spearman(np.array([1, 2, 3]), np.array([4, 4, 4])))
     with pytest.raises(UserError, match="found 2 and 3"):
         spearman(np.array([1, 2]), np.array([1, 2, 3]))
-
-
-def test_spread_of_four_heads_by_hand():
-    # Mean 2.5; squares of deviations 2.25 .25 .25 2.25: variance 1.25.
-    # Gini: Σ (2i − 5) i for i = 1 … 4 is −3 − 2 + 3 + 12 = 10, over 4 · 10.
-    found = spread(np.array([3.0, 1.0, 4.0, 2.0]))
-    assert found == pytest.approx((2.5, 1.25, math.sqrt(1.25) / 2.5, 0.25, 1.6))
-    assert spread(np.array([3.0, 1, 4, 2]) * 7)[2:] == pytest.approx(found[2:])  # no unit
-
-
-@pytest.mark.parametrize("heads", [2, 5, 48])
-def test_spread_at_its_ends(heads):
-    equal = spread(np.full(heads, 0.3))
-    assert equal[1:] == pytest.approx((0, 0, 0, 1), abs=1e-12)
-    one_has_all = spread(np.eye(heads)[1])
-    # Variance of one 1 among n − 1 zeros: 1/n − 1/n²; over the mean 1/n: √(n − 1).
-    assert one_has_all.cv == pytest.approx(math.sqrt(heads - 1))
-    assert one_has_all.gini == pytest.approx((heads - 1) / heads)
-    assert one_has_all.max_over_mean == pytest.approx(heads)
-
-
-def test_importances_with_a_sign_have_mean_and_variance_only():
-    found = spread(np.array([-1.0, 3.0]))
-    assert found[:2] == (1.0, 4.0)
-    assert all(map(math.isnan, found[2:]))
-
-
-@pytest.mark.parametrize("values", [[], [0.0, 0.0], [1.0, math.nan], [1.0, math.inf]])
-def test_importances_that_are_none(values):
-    with pytest.raises(UserError, match="expected finite numbers, not all 0"):
-        spread(np.array(values))
 
 
 def test_correlation_against_every_shuffle():
@@ -163,3 +137,23 @@ def test_statistics_are_shuffled_within_blocks():
     apart = np.array([1.0, 2, 3, 11, 12, 13])
     assert shuffled_p(apart, apart, blocks, 9999) == pytest.approx(2 / 36, abs=0.01)
     assert shuffled_p(values, np.ones(6), blocks, 99) == 1
+
+
+def test_wilson_by_hand():
+    # z² = 3.8415: (8 + 1.9207) / 13.8415 = 0.7167, ± 1.96 / 13.8415 · √(1.6 + 0.9604) = 0.2266.
+    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=5e-5)
+    assert wilson(0, 10)[0] == 0 and wilson(10, 10)[1] == 1
+
+
+def test_mcnemar_by_hand():
+    # 1 of 5 or fewer, twice: 2 · (1 + 5) / 32.
+    assert mcnemar(1, 4) == mcnemar(4, 1) == pytest.approx(12 / 32)
+    assert mcnemar(3, 3) == mcnemar(0, 0) == 1
+
+
+def test_overlaps_and_draws_against_counting():
+    sets = list(itertools.combinations(range(6), 2))
+    share = np.mean([len({0, 1, 2} & set(second)) >= 1 for second in sets])
+    assert overlap_p([Overlap(6, 3, 2, 1)]) == pytest.approx(share)
+    sums = [a + b for a in (0, 1, 3) for b in (2, 2, 4)]
+    assert drawn_p([[0, 1, 3], [2, 2, 4]], 5) == pytest.approx(np.mean(np.array(sums) >= 5))
