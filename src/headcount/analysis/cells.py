@@ -103,6 +103,12 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
     return ", ".join(f"{a:+z.{digits}f} to {b:+z.{digits}f}" for a, b in both) or NONE
 
 
+def ends(values: pd.Series, digits: int = 2) -> str:
+    """Return intervals whose low and high ends stand in turn, a row for each."""
+    known = values.dropna().astype(float)
+    return interval(*(known.iloc[side::2].reset_index(drop=True) for side in (0, 1)), digits)
+
+
 def bounds(
     value: pd.Series, low: pd.Series, high: pd.Series, digits: int = 2, unit: str = ""
 ) -> str:
@@ -127,7 +133,7 @@ def p_value(value: float) -> str:
 FORMATS: dict[str, Format] = {
     function.__name__: function
     for function in (first, text, listed, count, mean, mean_sd, mean_significant, mean_range)
-    + (span, mean_count, percent, thousands, p, interval, bounds)
+    + (span, mean_count, percent, thousands, p, interval, ends, bounds)
 } | {"sum": total}
 """Formats that a declaration may name."""
 

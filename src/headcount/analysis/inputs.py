@@ -69,6 +69,8 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -84,7 +86,7 @@ INPUTS = {
     "variants": Input("by_variant", "train", ("run.json",)),
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
-    "curves": Input("runs", "train", ("curves.csv",)),
+    "curves": Input("runs", "train", ("curves.csv",), _CURVE, "step > 0"),
     "masks": Input("runs", "train", ("masks.csv",), _MASKS),
     "slopes": Input("runs", "train", ("slopes.csv",)),
     "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
