@@ -66,6 +66,9 @@ class Draw(Section):
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""
 
+    colours: dict[str, str] = {}
+    """Colours of styles, by value."""
+
     layers: list[dict[str, Any]] = []
     """Marks, drawn in this order on every panel."""
 
@@ -138,7 +141,7 @@ class Output(Section):
     """Readable table: a row for every combination of these columns; the whole frame if empty."""
 
     where: str = ""
-    """Readable table: a query that chooses rows of the frame."""
+    """A query that chooses the rows that are shown."""
 
     columns: dict[str, Cell] = {}
     """Readable table: the format of every further column, by its heading; see `cells.py`."""

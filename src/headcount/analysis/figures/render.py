@@ -56,6 +56,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         return data.call(function, {"frame": frame, "output": output} | output.draw.options)
     if frame.empty:
         return message("This experiment has no such run.")
+    frame = frame.query(output.where).reset_index(drop=True) if output.where else frame
     output, frame = _side_by_side(output, frame)
     spec = output.draw
     styles = _styles(output, frame, data)
@@ -100,7 +101,10 @@ def _styles(output: Output, frame: pd.DataFrame, data: Data) -> dict[Any, dict[s
     collapsed = {}
     if column == "run" and "masks" in output.kinds and set(RUN) <= set(frame):
         collapsed = collapse_labels(frame, data.call(collapsed_in_training))
-    return make_styles(list(frame[column].dropna().unique()), output.draw.labels, collapsed)
+    styles = make_styles(list(frame[column].dropna().unique()), output.draw.labels, collapsed)
+    for value, colour in output.draw.colours.items():
+        styles.get(value, {})["color"] = colour
+    return styles
 
 
 def _with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
