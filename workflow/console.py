@@ -12,13 +12,13 @@ from statistics import fmean
 
 from announce import expected, recorded
 from engine import RunJob, jobs_of_run
+from outputs import read_warnings
 from phases import declared, phase_of
 from plan import Plan
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake.workflow import Workflow
 
-from headcount.base.files import read_json
 from snakemake_logger_plugin_headcount.progress import Job, Planned
 
 MAIN = 3
@@ -66,12 +66,6 @@ def tell_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None
         lines, decided = main_claims(folder, MAIN)
         first = f"; the first {len(lines)} of {decided} decided claims:" if lines else ""
         logger.info("\n".join([f"The report: {page}{first}", *lines]))
-
-
-def read_warnings(files: Iterable[Path]) -> list[str]:
-    """Return the warnings in the JSON files of tables and figures, each once."""
-    warnings = (text for file in files for text in read_json(file).get("warnings", []))
-    return list(dict.fromkeys(warnings))
 
 
 @contextmanager

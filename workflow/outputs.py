@@ -1,6 +1,6 @@
 """Inputs and outputs of the rules that make tables and figures, a rule for each chapter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from snakemake.io import report
 
 from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
 from headcount.analysis.outputs import SHOWN, Chapter, Output, chapters
+from headcount.base.files import read_json
 from headcount.base.settings.flags import as_flags
 
 
@@ -108,3 +109,9 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "measured": plan.measured,
         "profiled": plan.profiled,
     }
+
+
+def read_warnings(files: Iterable[Path]) -> list[str]:
+    """Return the warnings in the JSON files of tables and figures, each once."""
+    warnings = (text for file in files for text in read_json(file).get("warnings", []))
+    return list(dict.fromkeys(warnings))

@@ -29,10 +29,11 @@ def read_claims(folder: Path) -> pd.DataFrame:
     table there is no row. Raises UserError if a column is missing.
     """
     path = folder / TABLE
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=_COLUMNS)
+    text = {"collapsed": str, "files": str}
+    table = pd.read_csv(path, dtype=text) if path.exists() else pd.DataFrame(columns=_COLUMNS)
     if missing := [name for name in _COLUMNS if name not in table]:
         raise UserError(f"{path}: expected the column {missing[0]}; make the table again")
-    table[["collapsed", "files"]] = table[["collapsed", "files"]].fillna("")
+    table[[*text]] = table[[*text]].fillna("")
     known = {"measured": table["value"].notna(), "printed": table["difference"].notna()}
     return table.assign(numbers=[_numbers(row) for row in table.itertuples()], **known)
 
