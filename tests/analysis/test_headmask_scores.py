@@ -11,19 +11,14 @@ from headcount.analysis.tables.headmask_scores import data_sets, scores
 
 COLUMNS = ["pair", "run", "seed", "test_set", "score", "delta", "delta_low", "delta_high", "p"]
 NONE = (np.nan,) * 4
-
-
-def comparison(*rows):
-    return pd.DataFrame(rows, columns=COLUMNS).assign(signature="own", test_signature="paired")
-
-
-TWO_SEEDS = comparison(
+ROWS = [
     ("our.ro-en", "baseline", 1, "newstest2016", 20, *NONE),
     ("our.ro-en", "baseline", 2, "newstest2016", 24, *NONE),
     ("our.ro-en", "impt-18", 1, "newstest2016", 21, 1, 0.5, 2, 0.01),
     ("our.ro-en", "impt-18", 2, "newstest2016", 27, 3, 2, 4, 0.02),
     ("our.en-de", "baseline", 1, "test", 30, *NONE),
-)
+]
+TWO_SEEDS = pd.DataFrame(ROWS, columns=COLUMNS).assign(signature="own", test_signature="paired")
 
 
 def test_statistics_of_seeds_then_over_seeds_then_of_the_paper():
@@ -31,23 +26,17 @@ def test_statistics_of_seeds_then_over_seeds_then_of_the_paper():
     assert set(table.loc[table["source"] == "ours", "pair"]) == {"our.ro-en"}
     run = table[(table["run"] == "impt-18") & (table["source"] == "ours")]
     one, means = run[run["seed"] == 1], run[run["seed"].isna()]
-    assert one["statistic"].tolist() == [
-        *("bleu", "delta", "low_bootstrap", "high_bootstrap", "p_bootstrap"),
-    ]
     assert one["value"].tolist() == [21, 1, 0.5, 2, 0.01]
     assert one["signature"].tolist() == ["own"] * 2 + ["paired"] * 3
     values = means.set_index("statistic")["value"]
     assert (values["bleu_mean"], values["delta_mean"]) == (24, 2)
     assert values["bleu_sd"] == pytest.approx(18**0.5)
     assert values["delta_low"] == pytest.approx(2 - 12.7062, rel=1e-4) and "p_t" in values
-    base = table[(table["run"] == "baseline") & (table["source"] == "ours")]
-    assert set(base["statistic"]) == {"bleu", "bleu_mean", "bleu_sd"}
 
 
 def test_scores_of_the_same_task_follow_ours():
     table = scores(TWO_SEEDS, 3)
-    first = table[table["test_set"] == "newstest2016"]
-    assert table.index[: len(first)].tolist() == first.index.tolist()
+    first = table[: (table["test_set"] == "newstest2016").sum()]
     printed = first[first["source"] == "paper"].set_index(["run", "statistic"])["value"]
     assert set(first["pair"]) == {"our.ro-en", "wmt16.ro-en"}
     assert printed["impt-18", "bleu"] == 32.95 and printed["impt-18", "delta"] == 0.78
@@ -55,21 +44,11 @@ def test_scores_of_the_same_task_follow_ours():
     assert set(table.loc[table["source"] == "paper", "signature"]) == {headmask.METRIC}
 
 
-@pytest.mark.parametrize(
-    ("number", "ours", "paper"),
-    [(2, {"our.ro-en"}, "nist.zh-en"), (4, {"our.en-de"}, "wmt16.en-ro")],
-)
-def test_pairs_of_a_table(number, ours, paper):
+@pytest.mark.parametrize(("number", "ours"), [(2, "our.ro-en"), (4, "our.en-de")])
+def test_pairs_of_a_table(number, ours):
     table = scores(TWO_SEEDS, number)
-    assert set(table.loc[table["source"] == "ours", "pair"]) == ours
-    assert paper in set(table["pair"])
-    # Table 2 shows the printed scores of its pair, which stand in table 3.
-    assert ("wmt16.ro-en" in set(table["pair"])) == (number == 2)
-
-
-def test_without_a_pair_there_are_the_scores_of_the_paper():
-    table = scores(TWO_SEEDS[:4], 4)
-    assert set(table["source"]) == {"paper"} and len(table) == 3 * 3 + 3 * 2
+    assert set(table.loc[table["source"] == "ours", "pair"]) == {ours}
+    assert set(scores(TWO_SEEDS[:4], 4)["source"]) == {"paper"}
 
 
 def test_data_sets(tmp_path):
