@@ -68,13 +68,13 @@ def _of_side(path: Path, segmenter: AnySegmenter, cut: bool) -> dict[str, float]
     pieces = (line.split() if cut else segmenter.pieces(references(line)[0]) for line in lines)
     rows = ((segmenter.word_count(line), len(line), ids(line).count(UNK)) for line in pieces)
     counts = np.fromiter(rows, np.dtype((int, 3)))
-    words, pieces, unknown = counts.sum(axis=0)
+    word_sum, piece_sum, unknown_sum = counts.sum(axis=0)
     return {
-        "words": words,
-        "words_mean": words / len(counts),
+        "words": word_sum,
+        "words_mean": word_sum / len(counts),
         "words_max": counts[:, 0].max(),
-        "pieces_per_word": pieces / words,
-        "unknown_share": unknown / pieces,
+        "pieces_per_word": piece_sum / word_sum,
+        "unknown_share": unknown_sum / piece_sum,
     }
 
 
