@@ -41,6 +41,10 @@ def test_scores_of_the_same_task_follow_ours():
     assert set(first["pair"]) == {"our.ro-en", "wmt16.ro-en"}
     assert printed["impt-18", "bleu"] == 32.95 and printed["impt-18", "delta"] == 0.78
     assert ("baseline", "delta") not in printed
+    # A second corpus of the same languages stays together, after the paper's scores.
+    both = pd.concat([TWO_SEEDS, TWO_SEEDS[:1].assign(pair="other.ro-en")])
+    pairs = scores(both, 3)["pair"]
+    assert pairs[pairs != pairs.shift()].tolist()[:3] == ["our.ro-en", "wmt16.ro-en", "other.ro-en"]
     assert set(table.loc[table["source"] == "paper", "signature"]) == {headmask.METRIC}
 
 
