@@ -50,7 +50,7 @@ def describe(output: Output, frame: pd.DataFrame, data: Data) -> Text:
 
 def _texts(entry: str, output: Output, frame: pd.DataFrame, data: Data) -> list[str]:
     if entry in shared_notes():
-        return [shared_notes()[entry]]
+        return [fill(shared_notes()[entry], output, frame, data)]
     if entry in NOTES:
         value = data.call(NOTES[entry], {"frame": frame, "output": output})
         return [value] if isinstance(value, str) else list(value)
@@ -65,10 +65,10 @@ def fill(text: str, output: Output, frame: pd.DataFrame, data: Data) -> str:
 
 
 class _Values(dict):
-    """Placeholders of a text: names of notes, computed when they are asked for."""
+    """Placeholders of a text: `settings`, and names of notes, computed when they are asked for."""
 
     def __init__(self, output: Output, frame: pd.DataFrame, data: Data):
-        super().__init__()
+        super().__init__(settings=data.settings)
         self._of = (output, frame, data)
 
     def __missing__(self, name: str) -> str:

@@ -54,6 +54,13 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_POSITIONS = (*_VALUES, "offset", "hits", "trials")
+_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
+_SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_MASKS = ("step", "kind", "layer", "head", "masked")
+_ABLATION = ("kind", "layer", "head", "test_set", "order", "delta", "delta_low", "delta_high")
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -70,15 +77,15 @@ INPUTS = {
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",)),
-    "masks": Input("runs", "train", ("masks.csv",)),
+    "masks": Input("runs", "train", ("masks.csv",), _MASKS),
     "slopes": Input("runs", "train", ("slopes.csv",)),
-    "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
-    "importance": Input("runs", "heads", ("importance.csv",)),
+    "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
+    "importance": Input("runs", "heads", ("importance.csv",), _VALUES),
     "importance_facts": Input("runs", "heads", ("importance.json",)),
-    "relevance": Input("runs", "heads", ("relevance.csv",)),
-    "attention": Input("runs", "heads", ("attention.csv",)),
-    "positions": Input("runs", "heads", ("positions.csv",)),
-    "syntax": Input("runs", "heads", ("syntax.csv",)),
+    "relevance": Input("runs", "heads", ("relevance.csv",), _VALUES),
+    "attention": Input("runs", "heads", ("attention.csv",), _VALUES),
+    "positions": Input("runs", "heads", ("positions.csv",), _POSITIONS),
+    "syntax": Input("runs", "heads", ("syntax.csv",), _SYNTAX),
     "role_facts": Input("runs", "heads", ("roles.json",)),
     "sentence_maps": Input("runs", "heads", ("sentences.jsonl",)),
     "masking": Input(
@@ -96,22 +103,22 @@ INPUTS = {
     "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",)),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
     "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
     "gates": Input("gates", "prune", ("gates.csv",)),
-    "pruned_attention": Input("penalised", "prune", ("attention.csv",)),
-    "pruned_positions": Input("penalised", "prune", ("positions.csv",)),
-    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",)),
+    "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
+    "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
+    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
     "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
-    "loss_change": Input("ablated", "masking", ("loss_change.csv",)),
-    "more_measures": Input("measured", "masking", ("measures.csv",)),
+    "loss_change": Input("ablated", "masking", ("loss_change.csv",), _VALUES),
+    "more_measures": Input("measured", "masking", ("measures.csv",), _VALUES),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),
     "fisher": Input("measured", "masking", ("measures_fisher.csv",)),
     "means": Input("measured", "masking", ("measures_means.csv",)),
-    "ablation": Input("ablated", "masking", ("ablation.csv",), metric="bleu"),
+    "ablation": Input("ablated", "masking", ("ablation.csv",), _ABLATION, metric="bleu"),
     "ablation_facts": Input("ablated", "masking", ("ablation.json",)),
     "profiles": Input("ablated", "masking", ("pruning_profile.csv",), metric="bleu"),
     "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",)),

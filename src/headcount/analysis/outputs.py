@@ -53,8 +53,9 @@ class Draw(Section):
     panels: list[str] = []
     """Columns whose values make a panel each."""
 
-    across: str = ""
-    """A column whose values stand side by side, in a row for each panel."""
+    across: str | list[str] = ""
+    """A column whose values stand side by side, in a row for each panel; or such columns, whose
+    values layers call `_value`."""
 
     abreast: int = 0
     """Most panels in a row; 0 for the renderer's choice."""

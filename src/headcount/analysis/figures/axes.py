@@ -16,10 +16,14 @@ from headcount.analysis.captions import fill
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
+_LETTERS = 8.5  # letters of tick labels in an inch
 _MOST_ROWS = 30  # of a heat map, each with a name
 
 
 def value_label(spec: Draw, value: Any) -> str:
+    """Return the text for a value: its label, or the value itself."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
 
 
@@ -112,10 +116,13 @@ def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
     elif isinstance(ticks, list):
         ticks = {value: f"{value:g}" for value in ticks}
     places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(ticks) else {}
+    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
     getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
     getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
 
 
-def _is_long(ticks: dict) -> bool:
-    return sum(len(str(label)) for label in ticks.values()) > 34
+def _is_long(panel: Axes, ticks: dict) -> bool:
+    """Return whether the labels of ticks need more than the width of a panel."""
+    columns = panel.get_subplotspec().get_gridspec().ncols
+    lengths = (max(map(len, str(label).split("\n"))) for label in ticks.values())
+    return sum(lengths) > _LETTERS * panel.figure.get_size_inches()[0] / columns

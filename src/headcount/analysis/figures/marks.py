@@ -144,6 +144,7 @@ def heat(
 
     `symbols` maps boolean columns to a text that is written into the cells where they are true.
     With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
+    `text` is written into all cells, with names of columns in braces.
     """
     columns = layer["x"] if layer.get("ends") else "_x"
     table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
@@ -162,6 +163,16 @@ def heat(
         for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
             place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
             panel.annotate(text, place, ha="center", va="center", fontsize=8)
+    for row in rows.to_dict("records") if "text" in layer else ():
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        look = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 7,
+            "color": "white" if dark else "black",
+        }
+        text = layer["text"].format(**row)
+        panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 
 

@@ -50,7 +50,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         return message("This experiment has no such run.")
     if spec.frame:
         frame = data.call(getattr(import_module(output.module), spec.frame), {"frame": frame})
-    collapsed = _collapsed(output, data)
+    output, frame = _side_by_side(output, frame)
+    spec, collapsed = output.draw, _collapsed(output, data)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
@@ -76,6 +77,17 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     order = [style["label"] for style in styles.values()]
     legend_above(figure, (axes[item.row][item.column] for item in panels), order)
     return figure
+
+
+def _side_by_side(output: Output, frame: pd.DataFrame) -> tuple[Output, pd.DataFrame]:
+    """Return the frame with one column `_value` for the columns that stand side by side."""
+    columns = output.draw.across
+    if isinstance(columns, str):
+        return output, frame
+    others = [name for name in frame if name not in columns]
+    long = frame.melt(others, columns, "_name", "_value").dropna(subset="_value")
+    spec = output.draw.model_copy(update={"across": "_name"})
+    return output.model_copy(update={"draw": spec}), long.reset_index(drop=True)
 
 
 def _collapsed(output: Output, data: Data) -> pd.DataFrame:
@@ -146,7 +158,8 @@ def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Pan
 
 def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple]:
     """Yield key and rows of every panel, or of every row of panels if there are some across."""
-    for key, rows in frame.groupby(spec.panels, sort=False) if spec.panels else [((), frame)]:
+    groupby = {"by": spec.panels, "sort": False, "dropna": False}
+    for key, rows in frame.groupby(**groupby) if spec.panels else [((), frame)]:
         present = [value for value in values if (rows[spec.style] == value).any()]
         if not present or not spec.split_styles:
             yield key, rows
@@ -167,7 +180,7 @@ def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> st
     values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
     if spec.title:
         return spec.title.format(**(rows.iloc[0].to_dict() | values))
-    if "seed" in values:
+    if values.get("seed"):
         values["seed"] = f"seed\u00a0{values['seed']}"
     return ", ".join(value for value in values.values() if value)
 
