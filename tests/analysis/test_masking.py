@@ -86,7 +86,7 @@ RUNS = {"baseline": RunSettings(method="baseline")} | {
     name: RunSettings(method=method, heads=int(name[-1])) for name, method in METHODS.items()
 }
 CURVES = pd.DataFrame({"run": list(RUNS), "score": [4.0, 3, 2, 1]})
-CURVES = CURVES.assign(pair="p", order="ascending", heads_masked=1)
+CURVES = CURVES.assign(pair="p", test_set="t", order="ascending", heads_masked=1)
 LINE = {"mark": "line", "x": "heads_masked", "y": "score"}
 
 
