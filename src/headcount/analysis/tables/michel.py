@@ -78,7 +78,7 @@ def effects(masked: Masked) -> pd.DataFrame:
     single = masked[masked["order"] == "single"]
     for _, model in single.groupby(RUN, sort=False):
         dev, *tests = model["test_set"].unique()  # dev is the first in the file
-        by_test = dict(model.groupby("test_set"))
+        by_test = dict(list(model.groupby("test_set")))
         for one, other in combinations([*tests, dev], 2):
             second = by_test[other][[*RUN, *HEAD, "test_set", "delta"]]
             second = second.rename(

@@ -47,12 +47,11 @@ def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.Dat
 Profile = Annotated[pd.DataFrame, profile]
 
 
-def curves(points: Profile) -> pd.DataFrame:
-    """Return the points of our curves, then of the paper's."""
-    paper = michel.curves().assign(run="paper")
-    return beside_paper(
-        points[[*_CURVE, "index", "percent", "heads_masked", *SCORES, "metric"]], paper
-    )
+def curves(points: Profile, where: str = "") -> pd.DataFrame:
+    """Return the points of our curves, then of the paper's; `where` is a query that chooses rows."""
+    columns = [*_CURVE, "index", "percent", "heads_masked", *SCORES, "metric"]
+    both = beside_paper(points[columns], michel.curves().assign(run="paper"))
+    return both.query(where) if where else both
 
 
 def judged(points: pd.DataFrame) -> pd.DataFrame:
@@ -70,15 +69,15 @@ def judged(points: pd.DataFrame) -> pd.DataFrame:
     sides["falls"] = known[lost].drop_duplicates("curve")
     by_curve = points.groupby("curve")
     good = points["score"] >= KEPT * by_curve["score"].transform("first")
-    table = first[_CURVE].assign(
-        heads=first["scope_heads"], step=by_curve["percent"].nth(1).set_axis(1) - first["percent"]
-    )
+    second = points[by_curve.cumcount() == 1].set_index("curve")["percent"]
+    step = second.reindex(first.index) - first["percent"]
+    table = first[_CURVE].assign(heads=first["scope_heads"], step=step)
     for name, rows in sides.items():
         table = table.join(
             rows.set_index("curve")[[*_STEP]].rename(columns=_STEP).add_prefix(f"{name}_")
         )
     kept = points[good.groupby(points["curve"]).cummin()].groupby("curve")["percent"].max()
-    return table.assign(keeps_percent=kept.where(table["step"].notna()))
+    return table.assign(keeps_percent=kept.where(step.notna()))
 
 
 def pruning(
