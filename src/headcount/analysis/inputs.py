@@ -32,14 +32,6 @@ class Input(NamedTuple):
         return f"{', '.join(self.names)} of {OWNERS[self.owner]}"
 
 
-_SCORED = ("delta", "delta_low", "delta_high", "p")
-_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
-_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
-_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
-_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
-_HEADS = ("kind", "layer", "head", "statistic", "value")
-_SINGLE = "order == 'single'"
-
 OWNERS = {
     "jobs": "every job; no input of a rule, since they change at every run",
     "outputs": "every other chapter",
@@ -62,6 +54,18 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_POSITIONS = (*_VALUES, "offset", "hits", "trials")
+_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
+_SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_MASKS = ("step", "kind", "layer", "head", "masked")
+_SCORED = ("delta", "delta_low", "delta_high", "p")
+_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
+_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
+_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
+_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
+_SINGLE = "order == 'single'"
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -78,36 +82,44 @@ INPUTS = {
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",)),
-    "masks": Input("runs", "train", ("masks.csv",)),
+    "masks": Input("runs", "train", ("masks.csv",), _MASKS),
     "slopes": Input("runs", "train", ("slopes.csv",)),
-    "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
-    "importance": Input("runs", "heads", ("importance.csv",)),
+    "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
+    "importance": Input("runs", "heads", ("importance.csv",), _VALUES),
     "importance_facts": Input("runs", "heads", ("importance.json",)),
-    "relevance": Input("runs", "heads", ("relevance.csv",)),
-    "attention": Input("runs", "heads", ("attention.csv",)),
-    "positions": Input("runs", "heads", ("positions.csv",)),
-    "syntax": Input("runs", "heads", ("syntax.csv",)),
+    "relevance": Input("runs", "heads", ("relevance.csv",), _VALUES),
+    "attention": Input("runs", "heads", ("attention.csv",), _VALUES),
+    "positions": Input("runs", "heads", ("positions.csv",), _POSITIONS),
+    "syntax": Input("runs", "heads", ("syntax.csv",), _SYNTAX),
     "role_facts": Input("runs", "heads", ("roles.json",)),
     "sentence_maps": Input("runs", "heads", ("sentences.jsonl",)),
-    "masking": Input("same_heads", "masking", ("headmask.csv",), metric="bleu"),
+    "masking": Input(
+        "same_heads",
+        "masking",
+        ("headmask.csv",),
+        ("test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta")
+        + ("delta_low", "delta_high"),
+        "ranking == 'own' and order == 'none'",
+        "bleu",
+    ),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
     "start_curves": Input("compared", "train", ("curves.csv",)),
     "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",)),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
     "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
     "gates": Input("gates", "prune", ("gates.csv",)),
-    "pruned_attention": Input("penalised", "prune", ("attention.csv",)),
-    "pruned_positions": Input("penalised", "prune", ("positions.csv",)),
-    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",)),
+    "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
+    "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
+    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
     "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
-    "loss_change": Input("ablated", "masking", ("loss_change.csv",), _HEADS),
-    "more_measures": Input("measured", "masking", ("measures.csv",)),
+    "loss_change": Input("ablated", "masking", ("loss_change.csv",), _VALUES),
+    "more_measures": Input("measured", "masking", ("measures.csv",), _VALUES),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),
     "fisher": Input("measured", "masking", ("measures_fisher.csv",)),
     "means": Input("measured", "masking", ("measures_means.csv",)),
@@ -127,7 +139,7 @@ INPUTS = {
         "profiled", "masking", ("training_profile.csv",), ("update", "bleu"), metric="bleu"
     ),
     "training_heads": Input(
-        "profiled", "masking", ("training_profile_heads.csv",), ("update", *_HEADS)
+        "profiled", "masking", ("training_profile_heads.csv",), ("update", *_VALUES)
     ),
     "classifier_ablation": Input(
         "classifiers",

@@ -48,7 +48,11 @@ def write_table(
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits; a missing value is an empty cell."""
+    """Write a frame with ten significant digits; a missing value is an empty cell.
+
+    Columns whose name begins with _ are for readers and figures only.
+    """
+    frame = frame[[name for name in frame if not str(name).startswith("_")]]
     exact = frame.astype(object).where(frame.notna(), "").map(_exact)
     write_text(path, exact.to_csv(index=False, lineterminator="\n"))
 
@@ -73,7 +77,7 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    return column.replace("_", " ")
+    return column.replace("_", " ").strip()
 
 
 def _check(frame: pd.DataFrame, path: Path) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import LogNorm, to_hex
+from matplotlib.colors import LogNorm, SymLogNorm, to_hex
 from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -139,19 +140,34 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         bar.ax.yaxis.set_minor_locator(NullLocator())
+    if bar.norm.__class__ is SymLogNorm:
+        bar.set_ticks(ticks := symlog_ticks(bar.norm.linthresh, bar.norm.vmax))
+        bar.set_ticklabels([f"{tick:+.3g}" for tick in ticks])
+        bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return bar
 
 
-def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
-    """Draw one legend above all panels, with every label once; curves come first."""
+def symlog_ticks(linear: float, most: float) -> list[float]:
+    """Return 0 and doublings of `linear`, up to ± `most`: at most four on a side."""
+    count = 1 + max(0, int(np.log2(most / linear)))
+    sizes = [linear * 2**power for power in range(0, count, -(-count // 4))]
+    return sorted([0.0, *sizes, *(-size for size in sizes)])
+
+
+def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
+    """Draw one legend above all panels, every label once: labels in `order`, then other curves."""
     handles: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
-    if labels:
+    places = {label: place for place, label in enumerate(order, -len(order))}
+    keys = {
+        label: (places.get(label, 0), not isinstance(handles[label], Container))
+        for label in handles
+    }
+    if labels := sorted(handles, key=keys.__getitem__):
         draw_legend(figure, {label: handles[label] for label in labels})
 
 

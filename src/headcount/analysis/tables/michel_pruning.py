@@ -48,10 +48,28 @@ Profile = Annotated[pd.DataFrame, profile]
 
 
 def curves(points: Profile, where: str = "") -> pd.DataFrame:
-    """Return the points of our curves, then of the paper's; `where` is a query that chooses rows."""
-    columns = [*_CURVE, "index", "percent", "heads_masked", *SCORES, "metric"]
-    both = beside_paper(points[columns], michel.curves().assign(run="paper"))
-    return both.query(where) if where else both
+    """Return the points of curves; `where` is a query that chooses rows."""
+    rows = points.query(where) if where else points
+    return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
+
+
+def drawn_curves(frame: pd.DataFrame, where: str, percent: bool = True) -> pd.DataFrame:
+    """Return our curves, then the paper's, with bounds; `where` is a query that chooses rows.
+
+    Scores are the `percent` of `whole`, the score with all heads. Random orders make one curve, the
+    mean of the draws with their range.
+    """
+    rows = with_paper(frame, michel.curves().assign(run="paper")).query(where)
+    whole = rows["score"] - rows["delta"]
+    unit = 100 / whole.where(whole > 0) if percent else 1
+    ends = {
+        f"{side}": (whole + rows[f"delta_{side}"]).clip(lower=0) * unit for side in ("low", "high")
+    }
+    rows = rows.assign(score=rows["score"] * unit, whole=whole, **ends)
+    is_random = rows["order"] == "random"
+    random = grouped(rows[is_random], [*TASK, "scope", "order", "percent", "whole"])["score"]
+    means = random.agg(score="mean", low="min", high="max").reset_index()
+    return pd.concat([rows[~is_random], means], ignore_index=True)
 
 
 def judged(points: pd.DataFrame) -> pd.DataFrame:
@@ -170,6 +188,11 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
     return training.assign(percent=percent, **kept)[columns]
 
 
+def with_equal_heads(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return curves of checkpoints with the percentage that equally important heads would give."""
+    return frame.assign(equal=100 - frame["percent"])
+
+
 def training(
     points: Annotated[pd.DataFrame, checkpoints], training_heads: pd.DataFrame, settings: Any
 ) -> pd.DataFrame:
@@ -235,6 +258,11 @@ def _statistics(profile: pd.DataFrame) -> pd.Series:
 @note
 def pruning_importance(settings: Any) -> str:
     """Return sentences on the importance by which heads are pruned."""
+    if "importance" not in settings:
+        return (
+            "Importance: size of the derivative of the loss of a pair by the multiplier of a head, "
+            "mean over dev, divided by the L2 norm of its layer unless the settings differ."
+        )
     ablation, importance = settings["ablation"], settings["importance"]
     by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
     scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})
