@@ -103,9 +103,9 @@ def _set_symlog(panel: Axes, side: str, linear: float) -> None:
     """Make one axis logarithmic beyond ± `linear`, if it reaches far beyond."""
     most = max(map(abs, getattr(panel, f"get_{side}lim")()))
     if most > 2 * linear:
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear)
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear, base=2)
         ticks = symlog_ticks(linear, most)
-        getattr(panel, f"set_{side}ticks")(ticks, [f"{tick:+.3g}" for tick in ticks])
+        getattr(panel, f"set_{side}ticks")(list(ticks), list(ticks.values()))
 
 
 def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:

@@ -249,7 +249,7 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
-        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most)
+        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
     if centre is not None:
         reach = max(abs(low - centre), abs(high - centre)) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)

@@ -141,19 +141,19 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
         bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         bar.ax.yaxis.set_minor_locator(NullLocator())
     if bar.norm.__class__ is SymLogNorm:
-        bar.set_ticks(ticks := symlog_ticks(bar.norm.linthresh, bar.norm.vmax))
-        bar.set_ticklabels([f"{tick:+.3g}" for tick in ticks])
+        ticks = symlog_ticks(bar.norm.linthresh, bar.norm.vmax)
+        bar.set_ticks(list(ticks), labels=list(ticks.values()))
         bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return bar
 
 
-def symlog_ticks(linear: float, most: float) -> list[float]:
-    """Return 0 and doublings of `linear`, up to ± `most`: at most four on a side."""
+def symlog_ticks(linear: float, most: float) -> dict[float, str]:
+    """Return labels of 0 and of doublings of `linear`, up to ± `most`: at most four on a side."""
     count = 1 + max(0, int(np.log2(most / linear)))
     sizes = [linear * 2**power for power in range(0, count, -(-count // 4))]
-    return sorted([0.0, *sizes, *(-size for size in sizes)])
+    return {0: "0"} | {end * size: f"{end * size:+.3g}" for size in sizes for end in (-1, 1)}
 
 
 def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
