@@ -72,10 +72,9 @@ def test_parameters_name_kinds_settings_arguments_and_other_functions(tmp_path):
         data.call(scaled)
 
 
-def test_a_scored_kind_has_metric_and_score(tmp_path):
-    columns = [*INPUTS["ablation"].columns, "bleu"]
-    text = f"{','.join(columns)}\n{','.join(['31.5'] * len(columns))}\n"
-    path = write(tmp_path, "a", text, "ablation.csv")
+def test_a_scored_kind_has_metric_and_score(tmp_path, monkeypatch):
+    monkeypatch.setitem(INPUTS, "ablation", INPUTS["ablation"]._replace(columns=(), rows=""))
+    path = write(tmp_path, "a", "test_set,bleu\ntest,31.5\n", "ablation.csv")
     frame = Data({"ablation": [path]}, {}).load("ablation")
     assert frame.iloc[0][["metric", "score"]].tolist() == ["bleu", 31.5]
 

@@ -54,7 +54,7 @@ def single_heads(masked: Masked) -> pd.DataFrame:
     return beside_paper(single[columns], michel.single_heads())
 
 
-def tested_heads(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
+def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
     """Return the effects of our single heads on the test sets."""
     return heads.query("source == 'ours' and test_set != 'dev'").astype({"seed": int})
 
