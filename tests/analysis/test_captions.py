@@ -38,7 +38,7 @@ def test_unequal_seeds_are_a_warning():
 def test_every_declared_note_and_warning_exists():
     outputs = [output for chapter in chapters() for output in chapter.outputs]
     for output in outputs:
-        import_module(output.module)  # registers notes
+        import_module(output.module)  # notes of a module are registered with it
     known = {*NOTES, *shared_notes()}
     for output in outputs:
         for entry in [*output.notes, *output.warnings]:

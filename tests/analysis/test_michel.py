@@ -7,11 +7,11 @@ import pytest
 from headcount.analysis.published import michel
 from headcount.analysis.tables.michel import (
     effects,
+    heads_on_tests,
     layers_without_loss,
     lone_heads,
     masked_heads,
     single_heads,
-    heads_on_tests,
     transfer,
     with_correlation,
 )

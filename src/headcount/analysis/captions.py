@@ -200,7 +200,8 @@ def signatures(frame: pd.DataFrame) -> str:
 @note
 def no_baseline(frame: pd.DataFrame) -> str:
     """Return a sentence where no run is the baseline."""
-    return "" if BASE in set(ours(frame)["run"]) else f"No run is named {BASE}."
+    runs = set(ours(frame)["run"])
+    return f"No run is named {BASE}." if runs and BASE not in runs else ""
 
 
 @note

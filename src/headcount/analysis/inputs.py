@@ -32,6 +32,21 @@ class Input(NamedTuple):
         return f"{', '.join(self.names)} of {OWNERS[self.owner]}"
 
 
+_SCORED = ("delta", "delta_low", "delta_high", "p")
+_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
+_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
+_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
+_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_POSITIONS = (*_VALUES, "offset", "hits", "trials")
+_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
+_SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_MASKS = ("step", "kind", "layer", "head", "masked")
+_GATES = ("step", "kind", "layer", "head", "p_zero", "gate")
+_UNTUNED = ("test_set", "order", "as_run", "draw", "heads_masked", "bleu", "signature", *_SCORED)
+_TIMED = ("model", "heads_left", "parameters", "file_bytes", *_TIMES)
+_SINGLE = "order == 'single'"
+
 OWNERS = {
     "jobs": "every job; no input of a rule, since they change at every run",
     "outputs": "every other chapter",
@@ -54,17 +69,7 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
-_VALUES = ("kind", "layer", "head", "statistic", "value")
-_POSITIONS = (*_VALUES, "offset", "hits", "trials")
-_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
-_SYNTAX += ("baseline_only", "half_trials", "half_hits")
-_MASKS = ("step", "kind", "layer", "head", "masked")
-_SCORED = ("delta", "delta_low", "delta_high", "p")
-_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
-_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
-_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
-_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
-_SINGLE = "order == 'single'"
+_CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
@@ -81,7 +86,7 @@ INPUTS = {
     "variants": Input("by_variant", "train", ("run.json",)),
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
-    "curves": Input("runs", "train", ("curves.csv",)),
+    "curves": Input("runs", "train", ("curves.csv",), _CURVE, "step > 0"),
     "masks": Input("runs", "train", ("masks.csv",), _MASKS),
     "slopes": Input("runs", "train", ("slopes.csv",)),
     "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
@@ -104,20 +109,20 @@ INPUTS = {
     ),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
-    "start_curves": Input("compared", "train", ("curves.csv",)),
-    "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
+    "start_curves": Input("compared", "train", ("curves.csv",), ("step",)),
+    "untuned": Input("starts", "masking", ("untuned_masking.csv",), _UNTUNED, metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES, "statistic == 'gate'"),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
-    "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
-    "gates": Input("gates", "prune", ("gates.csv",)),
+    "pruned_curves": Input("pruned", "prune", ("curves.csv",), ("step",)),
+    "gates": Input("gates", "prune", ("gates.csv",), _GATES),
     "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
     "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
     "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
-    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
+    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",), _TIMED),
     "loss_change": Input("ablated", "masking", ("loss_change.csv",), _VALUES),
     "more_measures": Input("measured", "masking", ("measures.csv",), _VALUES),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),

@@ -66,6 +66,9 @@ class Draw(Section):
     style: str = ""
     """The column that chooses colour, line and marker, and names the legend's entries."""
 
+    where: str = ""
+    """A query that chooses rows of the frame."""
+
     ordered: bool = False
     """Whether styles are ordered values: their colours go from dark to light."""
 
@@ -133,6 +136,9 @@ class Output(Section):
 
     csv: dict[str, str] = {}
     """New names of columns in the CSV."""
+
+    csv_columns: list[str] = []
+    """Columns that the CSV has, in this order; all unless given."""
 
     caption: str = ""
     """At most two sentences, with names of functions of `captions.py` in braces."""

@@ -39,12 +39,18 @@ def write_table(
     Raises UserError if the frame has no row or an infinite number.
     """
     _check(frame, folder / output.name)
-    write_csv(frame.rename(columns=output.csv), folder / f"{output.name}.csv")
+    write_data(output, frame, folder)
     shown = readable_table(output, frame)
     write_text(folder / f"{output.name}.md", _markdown(shown, text))
     write_text(folder / f"{output.name}.tex", _latex(shown, text, output.name))
     rows = {"columns": list(shown.columns), "rows": shown.to_numpy().tolist()}
     write_json(folder / f"{output.name}.json", text._asdict() | rows | {"provenance": origin})
+
+
+def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
+    """Write the CSV of an output: see `Output.csv` and `Output.csv_columns`."""
+    chosen = frame[output.csv_columns or list(frame)]
+    write_csv(chosen.rename(columns=output.csv), folder / f"{output.name}.csv")
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:

@@ -11,11 +11,12 @@ from matplotlib.patheffects import withStroke
 
 from headcount.analysis.figures.style import GREY
 
+_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
+
 Mark = Callable[..., Any]
 MARKS: dict[str, Mark] = {}
 
 _MARKED = 8  # markers on a long curve
-_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
 
 
@@ -33,8 +34,12 @@ def mark(function: Mark) -> Mark:
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
 
-    `low` is drawn no lower than `floor`.
+    `low` is drawn no lower than `floor`. `mean: true` draws the mean of all rows with the same
+    `x`, with a band from least to largest.
     """
+    if layer.get("mean"):
+        rows = rows.groupby(layer["x"])[layer["y"]].agg(["mean", "min", "max"]).reset_index()
+        layer = layer | {"y": "mean", "low": "min", "high": "max"}
     x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
     often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
     width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
@@ -164,19 +169,14 @@ def heat(
     else:
         cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
         image = panel.imshow(cells, aspect="auto", **options)
-    rimmed = {"ha": "center", "va": "center", "fontsize": 8, "path_effects": [_RIM]}
+    look = {"ha": "center", "va": "center"}
     for condition, text in layer.get("symbols", {}).items():
         chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
         for place in zip(chosen["_x"], chosen["_y"], strict=True):
-            panel.annotate(text, place, **rimmed)
+            panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
     for row in rows.to_dict("records") if "text" in layer else ():
         dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
-        look = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": 7,
-            "color": "white" if dark else "black",
-        }
+        look |= {"fontsize": 7, "color": "white" if dark else "black"}
         text = layer["text"].format(**row)
         panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image

@@ -10,10 +10,12 @@ from matplotlib.colors import LogNorm, Normalize, SymLogNorm, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
+from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
 from headcount.analysis.figures import special
 from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.prepare import is_category, prepared, with_places
 from headcount.analysis.figures.style import (
     PAGE,
     colour_bar,
@@ -52,13 +54,13 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.frame:
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    output, frame = _side_by_side(output, frame)
-    spec, collapsed = output.draw, _collapsed(output, data)
+    spec, frame = prepared(spec, frame)
+    output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
         return data.call(getattr(special, spec.special), given)
-    panels = list(_panels(spec, _with_places(spec, frame), list(styles)))
+    panels = list(_panels(spec, with_places(spec, frame), list(styles)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
@@ -81,17 +83,6 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     return figure
 
 
-def _side_by_side(output: Output, frame: pd.DataFrame) -> tuple[Output, pd.DataFrame]:
-    """Return the frame with one column `_value` for the columns that stand side by side."""
-    columns = output.draw.across
-    if isinstance(columns, str):
-        return output, frame
-    others = [name for name in frame if name not in columns]
-    long = frame.melt(others, columns, "_name", "_value").dropna(subset="_value")
-    spec = output.draw.model_copy(update={"across": "_name"})
-    return output.model_copy(update={"draw": spec}), long.reset_index(drop=True)
-
-
 def _collapsed(output: Output, data: Data) -> pd.DataFrame:
     """Return pair, run and seed of the trainings that are marked; none without `masks`."""
     marked = "masks" in output.kinds
@@ -102,7 +93,7 @@ def _styles(
     output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
 ) -> dict[Any, dict[str, Any]]:
     """Return the style of every value of the style column; a run's is the same in all figures."""
-    spec, column = output.draw, output.draw.style
+    column = output.draw.style
     if not column:
         return {}
     values, labels = list(frame[column].dropna().unique()), {}
@@ -111,12 +102,12 @@ def _styles(
         trainings = data.load("curves")[RUN].drop_duplicates()
         shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
         labels = collapse_labels(trainings.merge(shown), collapsed)
-    texts = {str(value): spec.legend.format(value) for value in values} | spec.labels
-    styles = make_styles(list(dict.fromkeys([*known, *values])), texts, labels)
-    for style, colour in zip(
-        styles.values(), shades(len(styles)) if spec.ordered else (), strict=False
-    ):
-        style["color"] = colour
+    texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
+    every = list(dict.fromkeys([*known, *values]))
+    styles = make_styles(every, texts | output.draw.labels, labels)
+    if output.draw.ordered:
+        for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
+            style["color"] = colour
     return {value: style for value, style in styles.items() if value in values}
 
 
@@ -127,23 +118,6 @@ def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
     trainings = rows[RUN].drop_duplicates()
     alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
     return ": collapsed" if alone else ""
-
-
-def _with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories."""
-    placed = frame.copy()
-    for layer in spec.layers:
-        for side in ("x", "y"):
-            columns = layer.get(side)
-            if layer["mark"] == "heat" or _is_category(frame, columns):
-                names = [columns] if isinstance(columns, str) else columns
-                keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
-                placed[f"_{side}"] = pd.factorize(keys)[0]
-    return placed
-
-
-def _is_category(frame: pd.DataFrame, column: Any) -> bool:
-    return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])
 
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
@@ -187,9 +161,7 @@ def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> st
     values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
     seed = {"seed": f"seed {values['seed']}"} if values.get("seed") else {}
     panel = ", ".join(value for value in (values | seed).values() if value)
-    if spec.title:
-        return spec.title.format(panel=panel, **(rows.iloc[0].to_dict() | values))
-    return panel
+    return spec.title.format(**(rows.iloc[0].to_dict() | values | {"panel": panel})) or panel
 
 
 def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]:
@@ -236,7 +208,7 @@ def _draw_styled(
 
 def _placed(layer: dict, rows: pd.DataFrame) -> dict:
     """Return the layer with the columns `_x` and `_y` in place of categories."""
-    sides = {side: f"_{side}" for side in ("x", "y") if _is_category(rows, layer.get(side))}
+    sides = {side: f"_{side}" for side in ("x", "y") if is_category(rows, layer.get(side))}
     return layer | sides
 
 

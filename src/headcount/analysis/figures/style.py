@@ -21,7 +21,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from matplotlib.transforms import Bbox
 
 from headcount.analysis.outputs import Output
-from headcount.analysis.writer import Text, write_csv
+from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
 PAGE = 9.2
@@ -201,7 +201,7 @@ def write_figure(
     box = drawing.get_tightbbox().padded(_MARGIN)
     for kind in _METADATA:
         save_drawing(drawing, folder / f"{output.name}.{kind}", box)
-    write_csv(frame.rename(columns=output.csv), folder / f"{output.name}.csv")
+    write_data(output, frame, folder)
     write_json(folder / f"{output.name}.json", text._asdict() | {"provenance": origin})
 
 

@@ -53,23 +53,16 @@ def curves(points: Profile, where: str = "") -> pd.DataFrame:
     return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
 
 
-def drawn_curves(frame: pd.DataFrame, where: str, percent: bool = True) -> pd.DataFrame:
-    """Return our curves, then the paper's, with bounds; `where` is a query that chooses rows.
+def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
+    """Return our curves, then the paper's, with bounds and the score `whole` with all heads.
 
-    Scores are the `percent` of `whole`, the score with all heads. Random orders make one curve, the
-    mean of the draws with their range.
+    Scores and bounds are the `percent` of that score, or as they are.
     """
-    rows = with_paper(frame, michel.curves().assign(run="paper")).query(where)
+    rows = with_paper(frame, michel.curves().assign(run="paper"))
     whole = rows["score"] - rows["delta"]
     unit = 100 / whole.where(whole > 0) if percent else 1
-    ends = {
-        f"{side}": (whole + rows[f"delta_{side}"]).clip(lower=0) * unit for side in ("low", "high")
-    }
-    rows = rows.assign(score=rows["score"] * unit, whole=whole, **ends)
-    is_random = rows["order"] == "random"
-    random = grouped(rows[is_random], [*TASK, "scope", "order", "percent", "whole"])["score"]
-    means = random.agg(score="mean", low="min", high="max").reset_index()
-    return pd.concat([rows[~is_random], means], ignore_index=True)
+    ends = {side: unit * (whole + rows[f"delta_{side}"]).clip(lower=0) for side in ("low", "high")}
+    return rows.assign(score=rows["score"] * unit, whole=whole, **ends)
 
 
 def judged(points: pd.DataFrame) -> pd.DataFrame:
@@ -186,11 +179,6 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
     percent = 100 * training["index"] / groups["index"].transform("max")
     columns = [*RUN, "update", "test_set", "index", "percent", "heads_masked", "score", *kept]
     return training.assign(percent=percent, **kept)[columns]
-
-
-def with_equal_heads(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return curves of checkpoints with the percentage that equally important heads would give."""
-    return frame.assign(equal=100 - frame["percent"])
 
 
 def training(
