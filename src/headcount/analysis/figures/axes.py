@@ -13,6 +13,7 @@ from matplotlib.ticker import (
 )
 
 from headcount.analysis.captions import fill
+from headcount.analysis.figures.style import symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
@@ -81,7 +82,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
     elif scale == "symlog":
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
+        _set_symlog(panel, side, options.get("linear", 1))
     if options.get("integer"):
         width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
         axis.set_major_locator(MaxNLocator(6 if width > 2.5 else 4, integer=True))
@@ -97,6 +98,15 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     if side == "x":
         limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
     getattr(panel, f"set_{side}lim")(**limits)
+
+
+def _set_symlog(panel: Axes, side: str, linear: float) -> None:
+    """Make one axis logarithmic beyond ± `linear`, if it reaches far beyond."""
+    most = max(map(abs, getattr(panel, f"get_{side}lim")()))
+    if most > 2 * linear:
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear, base=2)
+        ticks = symlog_ticks(linear, most)
+        getattr(panel, f"set_{side}ticks")(list(ticks), list(ticks.values()))
 
 
 def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:

@@ -130,8 +130,13 @@ def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 @mark
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw the line on which x and y are equal."""
+    """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+    if layer.get("equal"):
+        sides = np.array([panel.get_xlim(), panel.get_ylim()])
+        room = 0.04 * np.ptp(sides)
+        ends = (sides.min() - room, sides.max() + room)
+        panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
 @mark
