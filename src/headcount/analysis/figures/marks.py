@@ -177,9 +177,9 @@ def heat(
         for place in zip(chosen["_x"], chosen["_y"], strict=True):
             panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
     for row in rows.to_dict("records") if "text" in layer else ():
-        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.7
         look |= {"fontsize": 7, "color": "white" if dark else "black"}
-        text = layer["text"].format(**row)
+        text = layer["text"].format(**row).strip()
         panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 
