@@ -77,9 +77,9 @@ def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
     chances = kept[kept["statistic"].isin(["p_zero", "p_one"])]
     decided = chances.groupby([*RUN, *HEAD])["value"].max() > DECIDED
     models = models.join(decided.groupby(RUN).mean().rename("polarised"), on=RUN)
-    left = models.set_index(RUN)["heads_left"]
     for name in ("gates_run", "control"):
-        models = models.join(left.rename(f"left_{name}"), on=["pair", name, "seed"])
+        left = models.set_index(RUN)["heads_left"].rename(f"left_{name}")
+        models = models.join(left, on=["pair", name, "seed"])
     wrong = models["left_control"].isna() | (models["left_gates_run"] != models["heads_left"])
     refuse(
         models[wrong],
@@ -95,9 +95,8 @@ PrunedModels = Annotated[pd.DataFrame, pruned_models]
 def with_updates(
     models: PrunedModels, start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return pruned models with their `updates`, and with `updates_before` of their start.
+    """Return pruned models with updates of their own, of their start and of their gates run.
 
-    `equal`: whether a model from scratch had as many updates as its start and gates run together.
     Raises UserError for a model without a curve.
     """
     last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
@@ -108,8 +107,7 @@ def with_updates(
         models[models[["updates", "updates_before"]].isna().any(axis=1)],
         "expected curves.csv of {run} and of {start} ({pair}, seed {seed}); train them first",
     )
-    equal = models["updates"] == models["updates_before"] + models["with_gates"]
-    return models.assign(equal=equal.where(models["how"] == "scratch"))
+    return models
 
 
 Updates = Annotated[pd.DataFrame, with_updates]
@@ -138,18 +136,11 @@ def gates_setting(
 
 @note
 def updates_spent(models: Updates) -> str:
-    """Return a sentence on the updates of models that were fine-tuned and trained from scratch."""
-    scratch, random = models["how"] == "scratch", models["start"] == RANDOM_WEIGHTS
-    parts = {
-        "of the start": models.loc[~scratch & ~random, "updates_before"],
-        "of fine-tuning": models.loc[~scratch & ~random, "updates"],
-        "of gates from random weights": models.loc[~scratch & random, "updates"],
-        "from scratch": models.loc[scratch, "updates"],
-    }
+    """Return a sentence on the updates of the starts and of every way to prune."""
+    spent = {"start": models["updates_before"]} | dict(list(models.groupby("how")["updates"]))
     texts = [
-        f"{' or '.join(f'{number:,.0f}' for number in sorted(values.unique()))} {name}"
-        for name, values in parts.items()
-        if len(values)
+        f"{name} {' or '.join(map('{:,.0f}'.format, values.sort_values().unique()))}"
+        for name, values in spent.items()
     ]
     return f"Updates: {', '.join(texts)}."
 
@@ -157,8 +148,9 @@ def updates_spent(models: Updates) -> str:
 @note
 def unequal_updates(models: Updates, settings: Mapping[str, Any]) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
-    scratch = models["equal"].dropna()
-    if scratch.empty or (scratch.all() and settings["model"].imported is None):
+    scratch = models[models["how"] == "scratch"]
+    equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
+    if scratch.empty or (equal and settings["model"].imported is None):
         return ""
     return (
         "Models from scratch had not as many updates as the start and the pruning together. Their "

@@ -1,0 +1,189 @@
+"""Gates and heads left in pruned runs: figures 6, 7, 9 and 10 of Voita et al., ways to choose."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.frames import BASE, RUN, grouped, with_paper
+from headcount.analysis.pruned import LayersLeft, PrunedModels
+from headcount.analysis.published import voita
+from headcount.analysis.scores import main_scores
+from headcount.analysis.speedups import speedup_intervals, speedups
+from headcount.analysis.spread import over_seeds
+from headcount.analysis.tables.voita_pruning import Records, Untuned
+from headcount.base.hard_concrete import HardConcrete
+
+_PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the masses that the paper prints
+_LOCATIONS = (0.0, 2.0, -3.0)  # log α of the curves of the paper
+_VALUES = np.linspace(0, 1, 401)[1:-1]
+_SETUP = ["pair", "seed", "phase", "batch_size"]
+_PANELS = ("tuned", "untuned", "start")
+
+
+def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
+    """Return densities of gates and probabilities of exactly 0 and 1, of the paper and of ours.
+
+    Part: `concrete` and `hard` are densities at `gate`, `mass` is a probability, and `printed` is
+    a probability that the paper prints. Source: Voita et al. 2019, figure 6.
+    """
+    gates = settings["gates"]
+    ours = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
+    curves = [
+        pd.DataFrame({"log_alpha": place, "part": part, "gate": at, "value": value}).assign(
+            temperature=family.temperature, low=family.low, high=family.high
+        )
+        for family in dict.fromkeys([_PAPER, ours])
+        for place in _LOCATIONS
+        for part, at, value in (
+            ("hard", _VALUES, family.hard_density(_VALUES, place)),
+            ("concrete", _VALUES, family.concrete_density(_VALUES, place)),
+            ("mass", [0, 1], [family.p_zero(place), family.p_one(place)]),
+        )
+        if place == 0 or part != "concrete"
+    ]
+    printed = voita.table("figure6").assign(part="printed", temperature=0.5, low=-0.1, high=1.1)
+    table = pd.concat([*curves, printed], ignore_index=True)
+    density, concrete = table["part"].isin(["hard", "concrete"]), table["part"] == "concrete"
+    names = table["log_alpha"].map("log α = {:g}".format).mask(concrete, "Concrete, log α = 0")
+    quantity = np.where(density, "density", "probability of exactly 0 and of exactly 1")
+    return table.assign(curve=names, quantity=quantity, drawn=table["value"].clip(upper=4))
+
+
+def encoder_points(runs: Records) -> pd.DataFrame:
+    """Return means over seeds of gates runs on encoder self-attention, then the paper's points.
+
+    Source: Voita et al. 2019, figure 7.
+    """
+    gates = runs[(runs["how"] == "gates") & (runs["scope"] == "enc_self") & (runs["start"] == BASE)]
+    names = ["scope_left", "start_score", "control_score"]
+    points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
+    points = points.rename(columns={"scope_left": "heads_left"})
+    points = points.sort_values("heads_left", ascending=False, kind="stable")
+    printed = voita.table("figure7").rename(columns={"value": "score"})
+    table = with_paper(points, printed)
+    return table.assign(test=table["test_set"].fillna("paper"))
+
+
+def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
+    """Return the change of the score of every way to choose heads, one way and λ a row.
+
+    Panels: `tuned` and `untuned` by way, from the baseline, and `start`: gates by start. `heads`
+    and `heads_left` are heads of the scope. `test` is missing where it is not the first test set.
+    """
+    base = runs[runs["start"] == BASE]
+    elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
+    starts = runs[runs["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
+    sizes = base.rename(columns={"run": "gates_run"}).drop_duplicates(["pair", "gates_run", "seed"])
+    sizes = sizes[["pair", "gates_run", "seed", "scope_heads", "scope_left"]]
+    parts = [
+        base.assign(panel="tuned", contender=base["how"]),
+        starts.assign(panel="start", contender=starts["start"]),
+        untuned.merge(sizes, on=["pair", "gates_run", "seed"]).assign(panel="untuned"),
+    ]
+    points = pd.concat(parts, ignore_index=True)
+    points["size"] = points["scope_left"].where(points["how"] == "subset", -1)  # it has no λ
+    by = ["pair", "test_set", "scope", "panel", "contender", "lambda", "size"]
+    points = over_seeds(points, by, "delta", means=["scope_heads", "scope_left"])
+    points = points.rename(columns={"scope_heads": "heads", "scope_left": "heads_left"})
+    task = points.groupby(by[:3], sort=False).ngroup()
+    points = points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
+    first = points.groupby("pair")["test_set"].transform("first")
+    return points.assign(test=first.where(first == points["test_set"]))
+
+
+def sweep_of_all(layers: LayersLeft) -> pd.DataFrame:
+    """Return layers of gates runs on all attention types from the baseline, most heads first."""
+    gates = (layers["how"] == "gates") & (layers["scope"] == "all") & (layers["start"] == BASE)
+    layers = layers[gates].assign(point=layers["run"])
+    left = layers.groupby(RUN)["heads_left"].transform("sum")
+    layers["pruned"] = layers.groupby(RUN)["heads"].transform("sum") - left
+    return layers.iloc[np.argsort(-left, kind="stable")]
+
+
+def kind_points(layers: LayersLeft) -> pd.DataFrame:
+    """Return heads left of every attention type by heads pruned, of our sweep and the paper's.
+
+    `point`: the run, or its place in the paper. Source: Voita et al. 2019, figure 9.
+    """
+    by = [*RUN, "lambda", "point", "kind", "pruned"]
+    points = sweep_of_all(layers).groupby(by, sort=False)[["heads", "heads_left"]].sum()
+    printed = voita.table("figure9").rename(columns={"value": "heads_left"})
+    printed = printed.assign(point=printed["pruned"], heads=48)
+    return _with_means(with_paper(points.reset_index(), printed), ["kind"])
+
+
+def layer_points(layers: LayersLeft) -> pd.DataFrame:
+    """Return heads left in the decoder's layers by heads of the type pruned, ours and the paper's.
+
+    Two neighbouring layers are taken together where a decoder has more than three, as in the paper.
+    Source: Voita et al. 2019, figure 10.
+    """
+    table = sweep_of_all(layers).query("kind != 'enc_self'")
+    count = 1 + int(table["layer"].max()) if len(table) else 0
+    group = [_group(layer, count) for layer in table["layer"]]
+    table = table.assign(layers=pd.Series(group, table.index, dtype=object))
+    of_kind = table.groupby([*RUN, "kind"])[["heads", "heads_left"]].transform("sum")
+    table["pruned"] = of_kind["heads"] - of_kind["heads_left"]
+    by = [*RUN, "lambda", "point", "kind", "layers", "pruned"]
+    points = table.groupby(by, sort=False)["heads_left"].sum().reset_index()
+    printed = voita.table("figure10").rename(columns={"value": "heads_left", "pruned": "point"})
+    left = printed.groupby(["kind", "point"])["heads_left"].transform("sum")
+    return _with_means(with_paper(points, printed.assign(pruned=48 - left)), ["kind", "layers"])
+
+
+def _group(layer: int, count: int) -> str:
+    """Return the name of a layer, or of two layers, in a decoder with so many layers."""
+    first = layer - layer % 2
+    return f"{first}–{first + 1}" if count > 3 and first + 1 < count else f"{layer}"
+
+
+def _with_means(points: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return points with means over seeds and ends of bars of a standard deviation."""
+    of_point = grouped(points, ["source", "pair", "point", *by])
+    left = of_point["heads_left"].transform("mean")
+    spread = of_point["heads_left"].transform("std").fillna(0)
+    means = {"mean_pruned": of_point["pruned"].transform("mean"), "mean_left": left}
+    return points.assign(**means, low=left - spread, high=left + spread)
+
+
+def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
+    """Return every gate at every validation, and the number of heads left at the end.
+
+    `p_open`: probability that the gate is not 0. `gate`: its value at test time.
+    """
+    table = gates.merge(models[[*RUN, "scope", "start", "lambda", "scope_left"]], on=RUN)
+    table = table.assign(p_open=1 - table["p_zero"])
+    order = ["pair", "scope", "start", "lambda", "seed"]
+    return table.sort_values(order, kind="stable", ignore_index=True)
+
+
+def timed(
+    pruned_speed: pd.DataFrame,
+    models: PrunedModels,
+    start_scores: list[dict[str, Any]],
+    pruned_scores: list[dict[str, Any]],
+) -> pd.DataFrame:
+    """Return the time of a sentence of every timed model, by phase and batch size, and its score.
+
+    `milliseconds`: median over `repeats`, from `low` to `high`. `steps`: of the search, a sentence.
+    `speedup`: speed per step over the speed of the model with all heads. `score`: on the first
+    test set.
+    """
+    raw = pruned_speed.drop(columns="run")
+    raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
+    raw["steps"] = raw["steps"] / raw["sentences"]
+    by = [*_SETUP, "model", "heads_left", "parameters", "file_bytes", "steps"]
+    times = raw.groupby(by, sort=False)["milliseconds"]
+    table = times.agg(repeats="size", milliseconds="median", low="min", high="max").reset_index()
+    table["speed"] = table["steps"] / table["milliseconds"]
+    whole = [name for name in raw["model"].unique() if name not in set(models["run"])]
+    whole = BASE if BASE in whole or not whole else whole[0]
+    table["speedup"] = speedups(table, "speed", _SETUP, whole)
+    table = table.merge(speedup_intervals(raw, _SETUP, whole), "left", [*_SETUP, "model"])
+    table = table.rename(columns={"model": "run"}).assign(megabytes=table["file_bytes"] / 1e6)
+    table = table.merge(models[[*RUN, "how", "scope"]], "left", RUN)
+    scores = main_scores([*start_scores, *pruned_scores]).drop_duplicates(RUN)
+    table = table.merge(scores[[*RUN, "test_set", "score"]], "left", RUN)
+    return table.assign(way=table["how"].fillna("not pruned"))
