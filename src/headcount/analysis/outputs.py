@@ -57,10 +57,19 @@ class Draw(Section):
     """Most panels in a row; 0 for the renderer's choice."""
 
     title: str = ""
-    """Title of a panel, with names of its columns in braces."""
+    """Title of a panel, with names of columns in braces; {panel} is the title without this."""
 
     style: str = ""
     """The column that chooses colour, line and marker, and names the legend's entries."""
+
+    where: str = ""
+    """A query that chooses rows of the frame."""
+
+    ordered: bool = False
+    """Whether styles are ordered values: their colours go from dark to light."""
+
+    legend: str = "{}"
+    """Text of the legend for a value of the style column that is not in `labels`."""
 
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.patheffects import withStroke
 
 from headcount.analysis.figures.style import GREY
 
@@ -14,6 +15,7 @@ Mark = Callable[..., Any]
 MARKS: dict[str, Mark] = {}
 
 _MARKED = 8  # markers on a long curve
+_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
 
 
@@ -29,7 +31,13 @@ def mark(function: Mark) -> Mark:
 
 @mark
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`)."""
+    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
+
+    `mean: true` draws the mean of all rows with the same `x`, with a band from least to largest.
+    """
+    if layer.get("mean"):
+        rows = rows.groupby(layer["x"])[layer["y"]].agg(["mean", "min", "max"]).reset_index()
+        layer = layer | {"y": "mean", "low": "min", "high": "max"}
     x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
     often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
     width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
@@ -120,8 +128,12 @@ def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 @mark
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw the line on which x and y are equal."""
+    """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+    if layer.get("equal"):
+        ends = np.array([panel.get_xlim(), panel.get_ylim()])
+        ends = (ends.min(), ends.max())
+        panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
 @mark
@@ -139,7 +151,7 @@ def heat(
 ) -> Any:
     """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
 
-    `symbols` maps boolean columns to a text that is written into the cells where they are true.
+    `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
     """
     table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
     height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
@@ -149,10 +161,11 @@ def heat(
     panel.grid(visible=False)
     options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm, "aspect": "auto"}
     image = panel.imshow(cells, **options)
-    for column, text in layer.get("symbols", {}).items():
-        for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
-            place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
-            panel.annotate(text, place, ha="center", va="center", fontsize=8)
+    look = {"ha": "center", "va": "center", "fontsize": 8, "path_effects": [_RIM]}
+    for condition, text in layer.get("symbols", {}).items():
+        chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
+        for place in zip(chosen["_x"], chosen["_y"], strict=True):
+            panel.annotate(text, place, **look)
     return image
 
 

@@ -16,9 +16,11 @@ from matplotlib.ticker import (
 )
 
 from headcount.analysis.captions import fill
+from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
 from headcount.analysis.figures import special
 from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.prepare import is_category, prepared, with_places
 from headcount.analysis.figures.style import (
     PAGE,
     colour_bar,
@@ -27,10 +29,11 @@ from headcount.analysis.figures.style import (
     make_styles,
     message,
     set_title,
+    shades,
     style_groups,
     use_style,
 )
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.frames import RUN, Data, grouped
 from headcount.analysis.outputs import Draw, Output
 
 _ABREAST = 3
@@ -50,14 +53,15 @@ class _Panel(NamedTuple):
 def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     use_style()
-    spec = output.draw
-    if spec.special:
-        function = getattr(special, spec.special)
-        return data.call(function, {"frame": frame, "output": output} | spec.options)
+    if output.draw.special:
+        function = getattr(special, output.draw.special)
+        return data.call(function, {"frame": frame, "output": output} | output.draw.options)
+    spec, frame = prepared(output.draw, frame)
+    output = output.model_copy(update={"draw": spec})
     if frame.empty:
         return message("This experiment has no such run.")
     styles = _styles(output, frame, data)
-    panels = list(_panels(spec, _with_places(spec, frame), list(styles)))
+    panels = list(_panels(spec, with_places(spec, frame), list(styles)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
@@ -81,30 +85,19 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
 
 def _styles(output: Output, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, Any]]:
     """Return the style of every value of the style column."""
-    column = output.draw.style
+    spec, column = output.draw, output.draw.style
     if not column:
         return {}
+    values = list(frame[column].dropna().unique())
     collapsed = {}
     if column == "run" and "masks" in output.kinds and set(RUN) <= set(frame):
         collapsed = collapse_labels(frame, data.call(collapsed_in_training))
-    return make_styles(list(frame[column].dropna().unique()), output.draw.labels, collapsed)
-
-
-def _with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories."""
-    placed = frame.copy()
-    for layer in spec.layers:
-        for side in ("x", "y"):
-            columns = layer.get(side)
-            if layer["mark"] == "heat" or _is_category(frame, columns):
-                names = [columns] if isinstance(columns, str) else columns
-                keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
-                placed[f"_{side}"] = pd.factorize(keys)[0]
-    return placed
-
-
-def _is_category(frame: pd.DataFrame, column: Any) -> bool:
-    return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])
+    labels = {str(value): spec.legend.format(readable(value)) for value in values} | spec.labels
+    styles = make_styles(values, labels, collapsed)
+    if spec.ordered:
+        for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
+            style["color"] = colour
+    return styles
 
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
@@ -112,7 +105,7 @@ def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Pan
     groups = style_groups(values) if spec.style and spec.split_styles else [None]
     place, across = 0, list(frame[spec.across].unique()) if spec.across else []
     columns = _columns(spec, frame, len(groups))
-    for key, rows in frame.groupby(spec.panels, sort=False) if spec.panels else [((), frame)]:
+    for key, rows in grouped(frame, spec.panels) if spec.panels else [((), frame)]:
         for group in groups:
             part = rows[rows[spec.style].isin(group)] if group is not None else rows
             if across:
@@ -137,21 +130,21 @@ def _columns(spec: Draw, frame: pd.DataFrame, groups: int) -> int:
     if spec.across:
         count = frame[spec.across].nunique()
         return -(-count // -(-count // (spec.abreast or most)))
-    count = frame.groupby(spec.panels).ngroups * groups if spec.panels else groups
+    count = grouped(frame, spec.panels).ngroups * groups if spec.panels else groups
     return min(count, spec.abreast or _ABREAST)
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
     values = {name: _label(spec, value) for name, value in zip(columns, key, strict=True)}
+    seed = {"seed": f"seed {values['seed']}"} if values.get("seed") else {}
+    panel = ", ".join(value for value in (values | seed).values() if value)
     if spec.title:
-        return spec.title.format(**(rows.iloc[0].to_dict() | values))
-    if "seed" in values:
-        values["seed"] = f"seed {values['seed']}"
-    return ", ".join(value for value in values.values() if value)
+        return spec.title.format(panel=panel, **(rows.iloc[0].to_dict() | values))
+    return panel
 
 
 def _label(spec: Draw, value: Any) -> str:
-    return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
+    return "" if pd.isna(value) else spec.labels.get(str(value), readable(value))
 
 
 def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]:
@@ -196,7 +189,7 @@ def _draw_styled(
 
 def _placed(layer: dict, rows: pd.DataFrame) -> dict:
     """Return the layer with the columns `_x` and `_y` in place of categories."""
-    sides = {side: f"_{side}" for side in ("x", "y") if _is_category(rows, layer.get(side))}
+    sides = {side: f"_{side}" for side in ("x", "y") if is_category(rows, layer.get(side))}
     return layer | sides
 
 
