@@ -277,7 +277,7 @@ CHAPTERS = (
 
 
 class _File(Section):
-    """One file of declarations."""
+    """One file of declarations. An entry with `like` is completed from the entry of that name."""
 
     chapter: str
     outputs: dict[str, dict[str, Any]]
@@ -304,12 +304,26 @@ def chapters() -> tuple[Chapter, ...]:
 
 def _declared() -> Iterator[Output]:
     questions = {chapter.name: chapter.question for chapter in CHAPTERS}
-    for path in sorted(_TABLES.glob("*.yaml")):
-        file = read_settings(path, _File)
+    files = {path: read_settings(path, _File) for path in sorted(_TABLES.glob("*.yaml"))}
+    entries: dict[str, dict[str, Any]] = {}
+    for path, file in files.items():
         for key, entry in file.outputs.items():
-            given = {"question": questions[file.chapter], "name": key.partition(" ")[0]} | entry
-            where = {"module": f"{_PACKAGE}.{path.stem}", "chapter": file.chapter}
-            yield Output.model_validate(given | where)
+            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | entry
+    for file in files.values():
+        for key in file.outputs:
+            given = {"question": questions[file.chapter]} | _completed(entries[key], entries)
+            own = {"name": key.partition(" ")[0], "chapter": file.chapter}
+            yield Output.model_validate(given | own)
+
+
+def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return an entry, completed from the entry that it is `like`: mappings key by key."""
+    if "like" not in entry:
+        return entry
+    base = _completed(entries[entry["like"]], entries)
+    own = {key: value for key, value in entry.items() if key not in ("like", "module")}
+    mappings = {key: base.get(key, {}) | value for key, value in own.items() if type(value) is dict}
+    return base | own | mappings
 
 
 def _order(output: Output) -> tuple:
