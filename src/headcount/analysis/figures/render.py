@@ -210,12 +210,18 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
 
 
 def _label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes."""
+    """Name rows and columns of a heat map, with a line where the first name of rows changes.
+
+    With `names: 1`, only rows where the first name changes are named.
+    """
     for side in ("x", "y"):
         columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         step = -(-len(cells) // 10) if side == "x" else 1
         cells = cells.iloc[::step]
+        if side == "y" and "names" in layer:
+            columns = columns[: layer["names"]]
+            cells = cells[cells[columns].ne(cells[columns].shift()).any(axis=1)]
         names = [
             " ".join(_label(spec, value) for value in row) for row in cells[columns].to_numpy()
         ]
@@ -233,7 +239,8 @@ def _set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, dat
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    if any(layer["mark"] == "heat" for layer in spec.layers):
+    heats = [layer for layer in spec.layers if layer["mark"] == "heat"]
+    if heats and not heats[0].get("own_cells"):
         if not panel.get_subplotspec().is_first_col():
             panel.set(yticklabels=[], ylabel="")
         if above:

@@ -45,10 +45,8 @@ def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
     ]
     printed = voita.table("figure6").assign(part="printed", temperature=0.5, low=-0.1, high=1.1)
     table = pd.concat([*curves, printed], ignore_index=True)
-    density, concrete = table["part"].isin(["hard", "concrete"]), table["part"] == "concrete"
-    names = table["log_alpha"].map("log α = {:g}".format).mask(concrete, "Concrete, log α = 0")
-    quantity = np.where(density, "density", "probability of exactly 0 and of exactly 1")
-    return table.assign(curve=names, quantity=quantity, drawn=table["value"].clip(upper=4))
+    density = table["part"].isin(["hard", "concrete"])
+    return table.assign(quantity=np.where(density, "density", "probability of 0 and of 1"))
 
 
 def encoder_points(runs: Records) -> pd.DataFrame:
@@ -61,9 +59,7 @@ def encoder_points(runs: Records) -> pd.DataFrame:
     points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
     points = points.rename(columns={"scope_left": "heads_left"})
     points = points.sort_values("heads_left", ascending=False, kind="stable")
-    printed = voita.table("figure7").rename(columns={"value": "score"})
-    table = with_paper(points, printed)
-    return table.assign(test=table["test_set"].fillna("paper"))
+    return with_paper(points, voita.table("figure7").rename(columns={"value": "score"}))
 
 
 def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
@@ -75,8 +71,8 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
     base = runs[runs["start"] == BASE]
     elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
     starts = runs[runs["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
-    sizes = base.rename(columns={"run": "gates_run"}).drop_duplicates(["pair", "gates_run", "seed"])
-    sizes = sizes[["pair", "gates_run", "seed", "scope_heads", "scope_left"]]
+    sizes = base.drop_duplicates(RUN)[[*RUN, "scope_heads", "scope_left"]]
+    sizes = sizes.rename(columns={"run": "gates_run"})
     parts = [
         base.assign(panel="tuned", contender=base["how"]),
         starts.assign(panel="start", contender=starts["start"]),
@@ -96,10 +92,10 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
 def sweep_of_all(layers: LayersLeft) -> pd.DataFrame:
     """Return layers of gates runs on all attention types from the baseline, most heads first."""
     gates = (layers["how"] == "gates") & (layers["scope"] == "all") & (layers["start"] == BASE)
-    layers = layers[gates].assign(point=layers["run"])
+    layers = layers.assign(point=layers["run"])[gates]
     left = layers.groupby(RUN)["heads_left"].transform("sum")
     layers["pruned"] = layers.groupby(RUN)["heads"].transform("sum") - left
-    return layers.iloc[np.argsort(-left, kind="stable")]
+    return layers.assign(left=left).sort_values("left", ascending=False, kind="stable")
 
 
 def kind_points(layers: LayersLeft) -> pd.DataFrame:
@@ -121,9 +117,8 @@ def layer_points(layers: LayersLeft) -> pd.DataFrame:
     Source: Voita et al. 2019, figure 10.
     """
     table = sweep_of_all(layers).query("kind != 'enc_self'")
-    count = 1 + int(table["layer"].max()) if len(table) else 0
-    group = [_group(layer, count) for layer in table["layer"]]
-    table = table.assign(layers=pd.Series(group, table.index, dtype=object))
+    count = 1 + layers.loc[layers["kind"] != "enc_self", "layer"].max()
+    table = table.assign(layers=[_group(layer, count) for layer in table["layer"]])
     of_kind = table.groupby([*RUN, "kind"])[["heads", "heads_left"]].transform("sum")
     table["pruned"] = of_kind["heads"] - of_kind["heads_left"]
     by = [*RUN, "lambda", "point", "kind", "layers", "pruned"]
@@ -182,8 +177,8 @@ def timed(
     whole = BASE if BASE in whole or not whole else whole[0]
     table["speedup"] = speedups(table, "speed", _SETUP, whole)
     table = table.merge(speedup_intervals(raw, _SETUP, whole), "left", [*_SETUP, "model"])
-    table = table.rename(columns={"model": "run"}).assign(megabytes=table["file_bytes"] / 1e6)
-    table = table.merge(models[[*RUN, "how", "scope"]], "left", RUN)
+    table = table.rename(columns={"model": "run"}).merge(
+        models[[*RUN, "how", "scope"]], "left", RUN
+    )
     scores = main_scores([*start_scores, *pruned_scores]).drop_duplicates(RUN)
-    table = table.merge(scores[[*RUN, "test_set", "score"]], "left", RUN)
-    return table.assign(way=table["how"].fillna("not pruned"))
+    return table.merge(scores[[*RUN, "test_set", "score"]], "left", RUN)
