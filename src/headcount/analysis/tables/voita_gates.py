@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, grouped, with_paper
-from headcount.analysis.pruned import LayersLeft, PrunedModels
+from headcount.analysis.pruned import AllScores, LayersLeft, PrunedModels
 from headcount.analysis.published import voita
-from headcount.analysis.scores import main_scores
 from headcount.analysis.speedups import speedup_intervals, speedups
 from headcount.analysis.spread import over_seeds
 from headcount.analysis.tables.voita_pruning import Records, Untuned
@@ -66,17 +65,15 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
     """Return the change of the score of every way to choose heads, one way and λ a row.
 
     Panels: `tuned` and `untuned` by way, from the baseline, and `start`: gates by start. `heads`
-    and `heads_left` are heads of the scope. `test` is missing where it is not the first test set.
+    and `heads_left` are heads of the scope.
     """
     base = runs[runs["start"] == BASE]
     elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
     starts = runs[runs["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
-    sizes = base.drop_duplicates(RUN)[[*RUN, "scope_heads", "scope_left"]]
-    sizes = sizes.rename(columns={"run": "gates_run"})
     parts = [
         base.assign(panel="tuned", contender=base["how"]),
         starts.assign(panel="start", contender=starts["start"]),
-        untuned.merge(sizes, on=["pair", "gates_run", "seed"]).assign(panel="untuned"),
+        untuned[untuned["run"] == BASE].assign(panel="untuned"),
     ]
     points = pd.concat(parts, ignore_index=True)
     points["size"] = points["scope_left"].where(points["how"] == "subset", -1)  # it has no λ
@@ -84,63 +81,43 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
     points = over_seeds(points, by, "delta", means=["scope_heads", "scope_left"])
     points = points.rename(columns={"scope_heads": "heads", "scope_left": "heads_left"})
     task = points.groupby(by[:3], sort=False).ngroup()
-    points = points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
-    first = points.groupby("pair")["test_set"].transform("first")
-    return points.assign(test=first.where(first == points["test_set"]))
+    return points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
 
 
-def sweep_of_all(layers: LayersLeft) -> pd.DataFrame:
-    """Return layers of gates runs on all attention types from the baseline, most heads first."""
-    gates = (layers["how"] == "gates") & (layers["scope"] == "all") & (layers["start"] == BASE)
-    layers = layers.assign(point=layers["run"])[gates]
+def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
+    """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
+
+    `by` is an attention type (figure 9) or layers of a type in the decoder (figure 10). `pruned`
+    counts heads of the model, or of the type. `point`: the run, or its place in the paper.
+    """
     left = layers.groupby(RUN)["heads_left"].transform("sum")
-    layers["pruned"] = layers.groupby(RUN)["heads"].transform("sum") - left
-    return layers.assign(left=left).sort_values("left", ascending=False, kind="stable")
+    last = layers.loc[layers["kind"] == "dec_self", "layer"].max()
+    groups = [_group(layer, last) for layer in layers["layer"]]
+    ours = layers.assign(left=left, layers=groups, point=layers["run"])
+    ours = ours[(ours["how"] == "gates") & (ours["scope"] == "all") & (ours["start"] == BASE)]
+    ours = ours[(ours["kind"] != "enc_self") | ("layers" not in by)]
+    ours = ours.sort_values("left", ascending=False, kind="stable")
+    key, counts = [*RUN, "lambda", "point", *by], ["heads", "heads_left"]
+    ours = ours.groupby(key, sort=False)[counts].sum().reset_index()
+    paper = voita.table(figure).rename(columns={"value": "heads_left", "pruned": "point"})
+    paper["heads"] = paper.groupby(by)["heads_left"].transform("max")
+    points = with_paper(ours, paper)
+    model = ["source", *RUN, "point", *by[:-1]]
+    sums = grouped(points, model)[counts].transform("sum")
+    points["pruned"] = sums["heads"] - sums["heads_left"]
+    same = grouped(points, ["source", "pair", "point", *by])
+    points["mean_pruned"], mean = (
+        same["pruned"].transform("mean"),
+        same["heads_left"].transform("mean"),
+    )
+    spread = same["heads_left"].transform("std").fillna(0)
+    return points.assign(mean_left=mean, low=mean - spread, high=mean + spread)
 
 
-def kind_points(layers: LayersLeft) -> pd.DataFrame:
-    """Return heads left of every attention type by heads pruned, of our sweep and the paper's.
-
-    `point`: the run, or its place in the paper. Source: Voita et al. 2019, figure 9.
-    """
-    by = [*RUN, "lambda", "point", "kind", "pruned"]
-    points = sweep_of_all(layers).groupby(by, sort=False)[["heads", "heads_left"]].sum()
-    printed = voita.table("figure9").rename(columns={"value": "heads_left"})
-    printed = printed.assign(point=printed["pruned"], heads=48)
-    return _with_means(with_paper(points.reset_index(), printed), ["kind"])
-
-
-def layer_points(layers: LayersLeft) -> pd.DataFrame:
-    """Return heads left in the decoder's layers by heads of the type pruned, ours and the paper's.
-
-    Two neighbouring layers are taken together where a decoder has more than three, as in the paper.
-    Source: Voita et al. 2019, figure 10.
-    """
-    table = sweep_of_all(layers).query("kind != 'enc_self'")
-    count = 1 + layers.loc[layers["kind"] != "enc_self", "layer"].max()
-    table = table.assign(layers=[_group(layer, count) for layer in table["layer"]])
-    of_kind = table.groupby([*RUN, "kind"])[["heads", "heads_left"]].transform("sum")
-    table["pruned"] = of_kind["heads"] - of_kind["heads_left"]
-    by = [*RUN, "lambda", "point", "kind", "layers", "pruned"]
-    points = table.groupby(by, sort=False)["heads_left"].sum().reset_index()
-    printed = voita.table("figure10").rename(columns={"value": "heads_left", "pruned": "point"})
-    left = printed.groupby(["kind", "point"])["heads_left"].transform("sum")
-    return _with_means(with_paper(points, printed.assign(pruned=48 - left)), ["kind", "layers"])
-
-
-def _group(layer: int, count: int) -> str:
-    """Return the name of a layer, or of two layers, in a decoder with so many layers."""
+def _group(layer: int, last: int) -> str:
+    """Return the name of a layer, or of two layers in a decoder with more than three."""
     first = layer - layer % 2
-    return f"{first}–{first + 1}" if count > 3 and first + 1 < count else f"{layer}"
-
-
-def _with_means(points: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return points with means over seeds and ends of bars of a standard deviation."""
-    of_point = grouped(points, ["source", "pair", "point", *by])
-    left = of_point["heads_left"].transform("mean")
-    spread = of_point["heads_left"].transform("std").fillna(0)
-    means = {"mean_pruned": of_point["pruned"].transform("mean"), "mean_left": left}
-    return points.assign(**means, low=left - spread, high=left + spread)
+    return f"{first}–{first + 1}" if first < last > 2 else f"{layer}"
 
 
 def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
@@ -154,12 +131,7 @@ def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
     return table.sort_values(order, kind="stable", ignore_index=True)
 
 
-def timed(
-    pruned_speed: pd.DataFrame,
-    models: PrunedModels,
-    start_scores: list[dict[str, Any]],
-    pruned_scores: list[dict[str, Any]],
-) -> pd.DataFrame:
+def timed(pruned_speed: pd.DataFrame, models: PrunedModels, scores: AllScores) -> pd.DataFrame:
     """Return the time of a sentence of every timed model, by phase and batch size, and its score.
 
     `milliseconds`: median over `repeats`, from `low` to `high`. `steps`: of the search, a sentence.
@@ -180,5 +152,4 @@ def timed(
     table = table.rename(columns={"model": "run"}).merge(
         models[[*RUN, "how", "scope"]], "left", RUN
     )
-    scores = main_scores([*start_scores, *pruned_scores]).drop_duplicates(RUN)
-    return table.merge(scores[[*RUN, "test_set", "score"]], "left", RUN)
+    return table.merge(scores.drop_duplicates(RUN), "left", RUN)
