@@ -42,6 +42,9 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         step = -(-len(cells) // 10) if side == "x" else 1
         cells = cells.iloc[::step]
+        if side == "y" and "names" in layer:
+            columns = columns[: layer["names"]]
+            cells = cells[cells[columns].ne(cells[columns].shift()).any(axis=1)]
         names = [
             " ".join(value_label(spec, value) for value in row) for row in cells[columns].to_numpy()
         ]
@@ -63,7 +66,8 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    is_heat = any(layer["mark"] == "heat" for layer in spec.layers)
+    heats = [layer for layer in spec.layers if layer["mark"] == "heat"]
+    is_heat = bool(heats) and not heats[0].get("own_cells")
     if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
         panel.set_ylabel("")
         panel.tick_params(labelleft=False)
