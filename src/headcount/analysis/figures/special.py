@@ -146,8 +146,8 @@ def attention_maps(frame: pd.DataFrame) -> Figure:
 def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
     """Draw a panel for each map: `queries` down, `keys` across, `weights` a row for each query.
 
-    Scripts that are written from right to left have their first key and the names of queries at the
-    right. Raises ValueError for weights of another shape.
+    Right-to-left scripts have their first key and the names of queries at the right. Raises
+    ValueError for weights of another shape.
     """
     figure, axes = _map_panels(maps)
     for panel, words, title in zip(axes, maps, titles, strict=True):
@@ -178,14 +178,9 @@ def is_right_to_left(texts: list[str]) -> bool:
 
 
 def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
-    """Return panels side by side where a page has room, else one below the other."""
+    """Return panels one below the other, with cells of a readable size."""
     wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
-    abreast = sum(wide) * _LEAST + len(maps) * _WORDS <= PAGE
-    columns = len(maps) if abreast else 1
-    across, down = (sum(wide), max(high)) if abreast else (max(wide), sum(high))
-    cell = min(_CELL, max(_LEAST, (PAGE - columns * _WORDS) / across))
-    rows = len(maps) // columns
-    size = (cell * across + columns * _WORDS, cell * down + 1.6 * rows)
+    cell = min(_CELL, max(_LEAST, (PAGE - _WORDS) / max(wide)))
+    size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
     figure = Figure(figsize=size, layout="constrained")
-    ratios = {"width_ratios": wide} if abreast else {"height_ratios": high}
-    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=ratios).flat)
+    return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)

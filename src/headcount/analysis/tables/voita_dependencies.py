@@ -60,7 +60,7 @@ def best_on_first_treebank(
 
     For the figure, `_model` and `_test` name them; `_model` says which trainings collapsed.
     """
-    ours = on_first_treebank(best[best["source"] == "ours"])
+    ours = on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
     labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
     points = with_paper(ours[_POINTS], paper)

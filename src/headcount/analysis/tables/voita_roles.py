@@ -11,7 +11,7 @@ from headcount.analysis.measures import survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
 from headcount.base.addresses import Head
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.lines import clean_lines
 
@@ -116,15 +116,22 @@ def functions_left(
     starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
     table["start"] = starts.fillna(table["run"])
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
-    return _in_bars(with_paper(table[columns], voita.functions_left()))
+    return with_paper(table[columns], voita.functions_left())
 
 
-def _in_bars(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with places of stacked bars, for models of sweeps and the baseline."""
-    model = [*RUN, "heads_left", "source"]
-    order = table.drop_duplicates(model).sort_values("heads_left", ascending=False, kind="stable")
-    order["_bar"] = order.groupby(["source", "pair", "start"], dropna=False).cumcount()
-    table = table.merge(order[[*model, "_bar"]], "left", model)
-    heads = table.groupby(model, dropna=False)["heads"]
-    starts = {BASE, *table.loc[table["scope"].notna(), "start"]}
-    return table.assign(_bottom=heads.cumsum() - table["heads"], _shown=table["start"].isin(starts))
+def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return stacked bars of the models of every sweep over λ, and of the model before pruning.
+
+    Gates from random weights prune no model, and stand beside the baseline.
+    """
+    pruned, parts = frame[frame["scope"].notna()], []
+    keys = ["source", "pair", "start", "scope"]
+    for (_, pair, start, scope), rows in pruned.groupby(keys, sort=False, dropna=False):
+        trained = BASE if start == RANDOM_WEIGHTS else start
+        whole = frame["run"].eq(trained) & frame["pair"].eq(pair) & frame["scope"].isna()
+        bars = pd.concat([frame[whole], rows]).assign(start=start, scope=scope)
+        bars = bars.sort_values("heads_left", ascending=False, kind="stable")
+        number = bars.groupby(["heads_left", *RUN], sort=False, dropna=False).ngroup()
+        top = bars["heads"].groupby(number).cumsum()
+        parts.append(bars.assign(bar=number, bottom=top - bars["heads"]))
+    return pd.concat(parts)
