@@ -49,19 +49,19 @@ class Evidence:
     def _frame(self, name: str, structure: bool = False) -> pd.DataFrame:
         """Return our rows of a source, without untrained baselines unless `structure`."""
         source = ledger().evidence[name]
-        frames = [pd.DataFrame(columns=[*MODEL, *source.columns, *source.add])]
+        frames = [pd.DataFrame(columns=list({*MODEL, *source.columns, *source.add}))]
         for path in self.files([name]):
             rows = _read(path)
             if lacking := set(source.columns) - set(rows):
                 raise UserError(f"{path}: found no column {min(lacking)}; make the file again")
-            rows = rows.query(source.where, engine="python") if source.where else rows
-            added = {new: rows.eval(rule, engine="python") for new, rule in source.add.items()}
-            frames.append(rows.assign(**added))
-        rows = pd.concat([rows for rows in frames if len(rows)] or frames[:1])
-        rows = rows.dropna(subset="seed").drop_duplicates()
+            rows = rows.query(source.where, engine="python") if source.where and len(rows) else rows
+            if len(rows):
+                added = {new: rows.eval(rule, engine="python") for new, rule in source.add.items()}
+                frames.append(rows.assign(**added))
+        rows = pd.concat(frames[1:] or frames).dropna(subset="seed").drop_duplicates()
         trainings = rows[UNIT].itertuples(index=False, name=None)
         known = [structure or training not in self.untrained for training in trainings]
-        return rows[known].reset_index(drop=True)
+        return rows[pd.Series(known, rows.index, dtype=bool)].reset_index(drop=True)
 
 
 def place_of(path: Path) -> tuple | None:

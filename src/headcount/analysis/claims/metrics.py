@@ -121,7 +121,9 @@ def speed_gain(speed: pd.DataFrame, percent: float) -> pd.DataFrame:
     rows, keys = speed[speed["percent"] == percent].sort_values("batch_size"), [*MODEL, "phase"]
     large, small = rows.drop_duplicates(keys, keep="last"), rows.drop_duplicates(keys)
     growth = est.contrast(large, small, keys, ratio=True).query("batch_size > batch_size_2")
-    parts = {"": large, " at large batches over small ones": growth}
+    parts = (
+        {"": large, " at large batches over small ones": growth} if len(growth) else {"": growth}
+    )
     return pd.concat(rows.assign(part=rows["phase"] + name) for name, rows in parts.items())
 
 

@@ -208,7 +208,7 @@ def layers_in_order(layers_left: pd.DataFrame) -> pd.DataFrame:
     rows = layers_left.assign(place=ends.mean(axis=1))
     rows["moment"] = rows["place"] * rows["heads_left"]
     sums = rows.groupby([*MODEL, "kind"])[["moment", "heads_left"]].sum()
-    means = (sums["moment"] / sums["heads_left"]).unstack()
+    means = (sums["moment"] / sums["heads_left"]).unstack().reindex(columns=["dec_enc", "dec_self"])
     spread = rows.groupby([*MODEL, "kind"])["place"].var(ddof=0)  # of heads drawn at random
     error = (spread / sums["heads_left"]).unstack().sum(axis=1) ** 0.5
     apart = pd.DataFrame({"apart": means["dec_enc"] - means["dec_self"], "error": error})
