@@ -6,7 +6,7 @@ import pytest
 
 from headcount.analysis.frames import _parameters
 from headcount.analysis.inputs import INPUTS, OWNERS
-from headcount.analysis.outputs import SHOWN, Chapter, Output, chapters
+from headcount.analysis.outputs import SHOWN, chapters
 from headcount.analysis.report.questions import by_question
 
 OUTPUTS = [output for chapter in chapters() for output in chapter.outputs]
@@ -39,16 +39,3 @@ def test_files_are_unique_and_sections_exist():
     tables = {output.name: output for output in shown if output.form == "table"}
     for figure in (output for output in shown if output.beside):
         assert tables[figure.beside].question == figure.question and figure.form == "figure"
-
-
-def test_a_chapter_is_made_from_the_files_that_are_there():
-    fields = {"module": "m", "chapter": "c", "function": "f", "title": "T", "form": "table"}
-    scores = Output(name="scores", needs=["scored"], uses=["masks"], **fields)
-    chapter = Chapter(name="c", title="C", question="training", outputs=(scores,))
-    kinds = ["scores", "translations", "references"]
-    assert scores.required == (*kinds,) and chapter.kinds == ["trained_runs", *kinds, "masks"]
-    assert (
-        chapter.made_from(kinds).outputs == (scores,) and not chapter.made_from(["masks"]).outputs
-    )
-    with pytest.raises(ValueError, match="weather"):
-        Output(name="x", needs=["weather"], **fields)
