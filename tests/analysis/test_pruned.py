@@ -5,14 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.pruned import (
-    layers_left,
-    pruned_models,
-    unequal_updates,
-    updates_spent,
-    with_all_heads,
-    with_updates,
-)
+from headcount.analysis import pruned
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings
@@ -35,16 +28,14 @@ def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
 
 def models_of(heads: pd.DataFrame) -> pd.DataFrame:
     runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
-    return pruned_models(layers_left(heads, runs, SETTINGS), heads)
+    return pruned.pruned_models(pruned.layers_left(heads, runs, SETTINGS), heads)
 
 
 def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
     heads = kept({"gates-enc_self-l0": [1, 1, 1, 1], "gates-enc_self-l0.1": [0, 0.5, 1, 1]})
     chances = heads.iloc[4:6].assign(statistic="p_zero", value=[0.95, 0.3])
     opened = heads.iloc[4:6].assign(statistic="p_one", value=[0.01, 0.2])
-
     control, model = models_of(pd.concat([heads, chances, opened])).to_dict("records")
-
     assert (model["how"], model["scope"], model["lambda"]) == ("gates", "enc_self", 0.1)
     assert (model["start"], model["control"]) == ("baseline", "gates-enc_self-l0")
     assert (model["heads"], model["heads_left"]) == (4, 3)
@@ -55,22 +46,21 @@ def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
     assert pd.isna(control["polarised"])
 
 
-def test_a_model_with_other_heads_than_its_gates_run_is_refused() -> None:
-    gates = {"gates-all-l0": [1, 1, 1, 1], "gates-all-l1": [1, 1, 1, 0]}
-    heads = kept(gates | {"ranked-gates-all-l1": [1, 1, 0, 0]})
-
-    with pytest.raises(UserError, match="ranked-gates-all-l1 .* has 2 heads"):
+@pytest.mark.parametrize(
+    ("gates", "words"),
+    [
+        ({"ranked-gates-all-l1": [1, 1, 0, 0]}, "ranked-gates-all-l1 .* has 2 heads"),
+        (
+            {"gates-all-l1-from-random-2": [1, 1, 1, 0]},
+            "the run gates-all-l0-from-random-2;",
+        ),  # no control
+        ({"gates-all-l2": [1, 1, 1]}, "for each of 4 heads, found 3 gates"),  # another model
+    ],
+)
+def test_models_that_cannot_be_compared_are_refused(gates: dict, words: str) -> None:
+    heads = kept({"gates-all-l0": [1, 1, 1, 1], "gates-all-l1": [1, 1, 1, 0]} | gates)
+    with pytest.raises(UserError, match=words):
         models_of(heads)
-
-
-def test_a_model_without_its_control_is_refused() -> None:
-    with pytest.raises(UserError, match="the run gates-all-l0;"):
-        models_of(kept({"gates-all-l1": [1, 1, 1, 0]}))
-
-
-def test_files_of_another_model_are_refused() -> None:
-    with pytest.raises(UserError, match="for each of 4 heads, found 3 gates"):
-        models_of(kept({"gates-all-l0": [1, 1, 1]}))
 
 
 def curves(**steps: int) -> pd.DataFrame:
@@ -86,19 +76,17 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     models = pd.DataFrame(
         {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
     ).assign(start="baseline", gates_run="gates")
-    spent = with_updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
-
+    spent = pruned.with_updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
     assert spent["updates"].tolist() == [30, updates]
     assert spent["updates_before"].tolist() == [100, 100]
-    assert bool(unequal_updates(spent, SETTINGS)) == warned
+    assert bool(pruned.unequal_updates(spent, SETTINGS)) == warned
     imported = {"model": SimpleNamespace(imported="m")}  # trained elsewhere, nobody knows how long
-    assert unequal_updates(spent, imported)
-    assert "start 100" in updates_spent(spent)
+    assert pruned.unequal_updates(spent, imported)
+    assert "start 100" in pruned.updates_spent(spent)
 
 
 def test_random_weights_had_no_updates_and_stand_beside_the_baseline() -> None:
     models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
     models = models.assign(start="random weights", gates_run="gates")
-
-    assert with_updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
-    assert with_all_heads(models)["run"].tolist() == ["baseline"]
+    assert pruned.with_updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]

@@ -6,25 +6,16 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.spread import BOOTSTRAP, SEEDS
-from headcount.analysis.tables.voita_gates import (
-    distributions,
-    encoder_points,
-    method_points,
-    points_left,
-    timed,
-    trajectories,
-)
+from headcount.analysis.tables import voita_gates as figures
 
 PAIR = "synthetic.en-xx"
 GATES = SimpleNamespace(temperature=0.33, stretch_low=-0.1, stretch_high=1.1)
 
 
 def test_a_gate_has_its_whole_probability_and_the_masses_that_the_paper_prints() -> None:
-    table = distributions({"gates": GATES})
-
-    of_gate = table.groupby(["temperature", "log_alpha", "part"])["value"]
-    # Densities at 399 inner points of steps of 1/400, and masses on both ends.
-    whole = of_gate.sum().unstack()["hard"] / 400 + of_gate.sum().unstack()["mass"]
+    table = figures.distributions({"gates": GATES})
+    sums = table.pivot_table("value", ["temperature", "log_alpha"], "part", "sum")
+    whole = sums["hard"] / 400 + sums["mass"]  # densities lie 1/400 apart
     assert whole.tolist() == pytest.approx([1] * 6, abs=0.01)
     masses = table[(table["temperature"] == 0.5) & (table["part"] == "mass")]
     printed = table[table["part"] == "printed"]
@@ -48,9 +39,8 @@ RUNS = RUNS.assign(delta_low=RUNS["delta"] - 1, delta_high=RUNS["delta"] + 1)
 
 
 def test_encoder_heads_stand_with_means_over_seeds_before_the_paper() -> None:
-    points = encoder_points(RUNS)
+    points = figures.encoder_points(RUNS)
     ours = points[points["source"] == "ours"]
-
     assert ours["run"].tolist() == ["l0", "l2", "l1"]  # most heads first
     assert ours[["heads_left", "score", "seeds"]].iloc[0].tolist() == [8, 31, 2]
     assert ours["spread"].tolist() == [SEEDS, BOOTSTRAP, BOOTSTRAP]
@@ -68,9 +58,7 @@ def test_ways_are_tuned_untuned_or_from_other_starts() -> None:
     untuned = untuned.assign(
         seed=[1, 1, 2], scope_heads=8, scope_left=3, delta_low=-9, delta_high=0
     )
-
-    points = method_points(RUNS, untuned.assign(**{"lambda": 1.0}))
-
+    points = figures.method_points(RUNS, untuned.assign(**{"lambda": 1.0}))
     drawn = points[points["panel"] == "untuned"].iloc[0]
     assert (drawn["delta"], drawn["low"], drawn["high"], drawn["seeds"]) == (-7, -9, -4, 2)
     assert list(points["panel"].unique()) == ["tuned", "untuned", "start"]
@@ -81,23 +69,17 @@ def test_ways_are_tuned_untuned_or_from_other_starts() -> None:
     assert start["heads_left"].tolist() == [8, 3, 5, 4]
 
 
-def layers(**left: list[int]) -> pd.DataFrame:
-    """Return layers of gates runs: one of the encoder with 8 heads, five each of the decoder."""
+def layers(run: str, left: list[int]) -> pd.DataFrame:
+    """Return layers of a gates run: one of the encoder, five of the decoder's types."""
     kinds = ["enc_self", *["dec_self"] * 5, *["dec_enc"] * 5]
-    places = [0, *range(5), *range(5)]
-    parts = [
-        pd.DataFrame({"kind": kinds, "layer": places, "heads_left": counts}).assign(run=run)
-        for run, counts in left.items()
-    ]
-    table = pd.concat(parts, ignore_index=True).assign(pair=PAIR, seed=1, how="gates", heads=8)
-    return table.assign(scope="all", start="baseline", **{"lambda": 1.0})
+    table = pd.DataFrame({"kind": kinds, "layer": [0, *range(5), *range(5)], "heads_left": left})
+    table = table.assign(pair=PAIR, run=run, seed=1, how="gates", scope="all", heads=8)
+    return table.assign(start="baseline", **{"lambda": 1.0})
 
 
 def test_heads_left_by_attention_type_with_fewest_pruned_first() -> None:
-    table = layers(few=[1, *[4] * 10], most=[8, *[8] * 9, 7])
-
-    points = points_left(table, "figure9", ["kind"])
-
+    table = pd.concat([layers("few", [1, *[4] * 10]), layers("most", [*[8] * 10, 7])])
+    points = figures.points_left(table, "figure9", ["kind"])
     ours = points[points["source"] == "ours"]
     assert ours["point"].unique().tolist() == ["most", "few"]
     assert ours[["kind", "pruned", "heads", "heads_left"]].to_numpy().tolist()[3:] == [
@@ -110,38 +92,23 @@ def test_heads_left_by_attention_type_with_fewest_pruned_first() -> None:
 
 
 def test_two_neighbouring_layers_of_a_deep_decoder_are_taken_together() -> None:
-    table = layers(few=[8, 1, 2, 3, 4, 5, *[8] * 5])
-
-    points = points_left(table, "figure10", ["kind", "layers"])
-
+    table = layers("few", [8, 1, 2, 3, 4, 5, *[8] * 5])
+    points = figures.points_left(table, "figure10", ["kind", "layers"])
     ours = points[(points["source"] == "ours") & (points["kind"] == "dec_self")]
     assert ours["layers"].tolist() == ["0–1", "2–3", "4"]
     assert ours["heads_left"].tolist() == [3, 7, 5]
     assert ours["pruned"].tolist() == [40 - 15] * 3
-    assert set(points_left(table, "figure10", ["kind", "layers"])["kind"]) == {
+    assert set(figures.points_left(table, "figure10", ["kind", "layers"])["kind"]) == {
         "dec_self",
         "dec_enc",
     }
 
 
 def test_points_are_means_over_seeds_of_one_run() -> None:
-    table = pd.concat([layers(l1=[2, *[8] * 10]), layers(l1=[6, *[8] * 10]).assign(seed=2)])
-
-    encoder = points_left(table, "figure9", ["kind"]).iloc[0]
-
+    table = pd.concat([layers("l1", [2, *[8] * 10]), layers("l1", [6, *[8] * 10]).assign(seed=2)])
+    encoder = figures.points_left(table, "figure9", ["kind"]).iloc[0]
     assert (encoder["mean_pruned"], encoder["mean_left"]) == (4, 4)
     assert (encoder["low"], encoder["high"]) == pytest.approx((4 - 8**0.5, 4 + 8**0.5))
-
-
-def test_gates_stand_by_price() -> None:
-    gates = pd.DataFrame({"run": ["l1", "l0"], "p_zero": [0.2, 0.0]}).assign(pair=PAIR, seed=1)
-    models = pd.DataFrame({"run": ["l1", "l0"], "lambda": [1.0, 0.0], "scope_left": [3, 8]})
-    models = models.assign(pair=PAIR, seed=1, scope="all", start="baseline")
-
-    table = trajectories(gates, models)
-
-    assert table["run"].tolist() == ["l0", "l1"]
-    assert table["p_open"].tolist() == [1, 0.8]
 
 
 def test_speed_ups_are_by_steps_of_the_search() -> None:
@@ -151,9 +118,7 @@ def test_speed_ups_are_by_steps_of_the_search() -> None:
     times = times.assign(heads_left=[8, 3] * 2, parameters=100, file_bytes=400)
     models = pd.DataFrame({"pair": [PAIR], "run": "l1", "seed": 1, "how": "gates", "scope": "all"})
     scores = pd.DataFrame({"pair": PAIR, "run": "l1", "seed": 1, "test_set": ["a", "b"]})
-
-    baseline, pruned = timed(times, models, scores.assign(score=[9, 8])).to_dict("records")
-
+    baseline, pruned = figures.timed(times, models, scores.assign(score=[9, 8])).to_dict("records")
     assert (pruned["milliseconds"], pruned["steps"], pruned["repeats"]) == (3000, 30, 2)
     assert (baseline["speedup"], pruned["speedup"]) == (1, pytest.approx(2))  # 0.2 and 0.1 s a step
     assert pruned["speedup_low"] == pytest.approx(2)  # both repeats agree

@@ -7,24 +7,18 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.voita_pruning import (
-    comparison,
-    falls,
-    few_heads,
-    records,
-    untuned_models,
-)
+from headcount.analysis.tables import voita_pruning as tables
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 
 PAIR = "synthetic.en-xx"
 GRID = HeadGrid({"enc_self": (8,), "dec_self": (4,), "dec_enc": (4,)})
 SETTINGS = {"model": SimpleNamespace(grid=GRID)}
-SCORE = ["run", "test_set", "score"]
 
 
-def scores(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=SCORE).assign(pair=PAIR, seed=1, signature="s")
+def scores(runs: list[str], values: list[float]) -> pd.DataFrame:
+    table = pd.DataFrame({"run": runs, "score": values})
+    return table.assign(pair=PAIR, seed=1, test_set="test", signature="s")
 
 
 def models(*rows: tuple) -> pd.DataFrame:
@@ -64,29 +58,23 @@ def sweep() -> pd.DataFrame:
 
 def sweep_scores() -> pd.DataFrame:
     runs = [*sweep()["run"], "baseline", "h2"]
-    return scores(*zip(runs, ["test"] * 6, [100, GOOD, GOOD, WORSE, 99, 98], strict=True))
+    return scores(runs, [100, GOOD, GOOD, WORSE, 99, 98])
 
 
 def test_a_run_stands_beside_its_control_and_its_start(texts: tuple) -> None:
-    table = records(sweep(), sweep_scores(), *texts)
-
+    table = tables.records(sweep(), sweep_scores(), *texts)
     assert table["delta"].tolist() == pytest.approx([0, GOOD - 100, GOOD - 100, WORSE - 100])
     assert table["start_score"].tolist() == [99, 99, 98, 99]
     assert set(table["control_score"]) == {100}
-
-
-def test_a_control_without_scores_is_refused(texts: tuple) -> None:
     with pytest.raises(UserError, match="bleu.json of gates-l0 and of gates-l0"):
-        records(sweep(), sweep_scores().query("run != 'gates-l0'"), *texts)
+        tables.records(sweep(), sweep_scores().query("run != 'gates-l0'"), *texts)
 
 
 def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts: tuple) -> None:
-    runs = records(sweep(), sweep_scores(), *texts)
+    runs = tables.records(sweep(), sweep_scores(), *texts)
     untuned = pd.DataFrame([[PAIR, "baseline", 1, "test", "gates-l1", "drawn", 1.0, "untuned"]])
     untuned = untuned.set_axis(UNTUNED, axis=1).assign(delta=-5.0, against="baseline")
-
-    table = comparison(runs, untuned, *texts)
-
+    table = tables.comparison(runs, untuned, *texts)
     columns = ["comparison", "contender", "run", "against"]
     assert table[columns].fillna("").to_numpy().tolist() == [
         ["tuned", "gates", "gates-l1", ""],
@@ -101,10 +89,8 @@ def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts: tuple) -
 
 
 def test_without_any_comparison_all_runs_are_listed(texts: tuple) -> None:
-    runs = records(sweep().iloc[:2], sweep_scores(), *texts)
-
-    table = comparison(runs, pd.DataFrame(columns=[*UNTUNED, "against"]), *texts)
-
+    runs = tables.records(sweep().iloc[:2], sweep_scores(), *texts)
+    table = tables.comparison(runs, pd.DataFrame(columns=[*UNTUNED, "against"]), *texts)
     assert table["run"].tolist() == ["gates-l0", "gates-l1"]
     assert table["against"].isna().all()
 
@@ -113,41 +99,38 @@ def test_untuned_models_with_another_number_of_heads_are_refused() -> None:
     gates = sweep().assign(scope_heads=16, scope_left=8)
     masked = pd.DataFrame({"pair": [PAIR], "run": "baseline", "seed": 1, "order": "gates"})
     masked = masked.assign(as_run="gates-l1", heads_masked=8)
-
-    assert untuned_models(gates, masked, SETTINGS)["heads_left"].tolist() == [8]
+    assert tables.untuned_models(gates, masked, SETTINGS)["heads_left"].tolist() == [8]
     with pytest.raises(UserError, match="as gates-l1 expected 8 heads left, found 7"):
-        untuned_models(gates, masked.assign(heads_masked=9), SETTINGS)
+        tables.untuned_models(gates, masked.assign(heads_masked=9), SETTINGS)
+
+
+# Files stand in any order; the run with λ 1 has lost no head.
+SWEEP = pd.DataFrame({"run": ["l9", "l1", "l3", "l0"], "lambda": [9.0, 1.0, 3.0, 0.0]}).assign(
+    scope_left=[4, 16, 8, 16],
+    delta=[-0.5, 0.1, -0.3, 0.0],
+    enc_self_share=[0.0, 1, 0.5, 1],
+    dec_self_share=[0.5, 1, 0.5, 1],
+    dec_enc_share=[0.5, 1, 0.5, 1],
+    **{"pair": PAIR, "scope": "all", "start": "baseline", "seed": 1, "test_set": "test"},
+    **{"how": "gates", "scope_heads": 16, "delta_low": -1, "delta_high": 1, "p": 0.01},
+    signature="s",
+)
 
 
 def test_bleu_falls_at_the_first_run_below_the_limit() -> None:
-    # The run with λ 1 has lost no head; runs stand by heads left, whatever the order of files.
-    runs = pd.DataFrame({"run": ["l9", "l1", "l3", "l0"], "lambda": [9.0, 1.0, 3.0, 0.0]})
-    runs = runs.assign(scope_left=[4, 16, 8, 16], delta=[-0.5, 0.1, -0.3, 0.0])
-    runs = runs.assign(pair=PAIR, scope="all", start="baseline", seed=1, test_set="test")
-    runs = runs.assign(how="gates", scope_heads=16, delta_low=-1, delta_high=1, p=0.01)
-    runs = runs.assign(enc_self_share=[0.0, 1, 0.5, 1], dec_self_share=[0.5, 1, 0.5, 1])
-    runs = runs.assign(dec_enc_share=[0.5, 1, 0.5, 1], signature="s")
-
-    small, large = falls(runs).to_dict("records")
-
+    small, large = tables.falls(SWEEP).to_dict("records")
     assert (small["limit"], small["holds_at"], small["falls_at"]) == (0.25, 16, 8)
     assert (small["lambda"], small["delta"]) == (3.0, -0.3)
     assert (large["limit"], large["holds_at"]) == (1.0, 4)
     assert pd.isna([large["falls_at"], large["lambda"], large["p"]]).all()
-    assert (small["runs"], small["runs_shorn"]) == (3, 2)  # the control and λ 1 lost none
+    assert (small["runs"], small["runs_shorn"]) == (3, 2)
     assert (small["enc_self_share"], small["dec_self_share"]) == (0.25, 0.5)
     assert (small["first_kind"], small["enc_self_lowest"]) == ("enc_self", 1)
 
 
 def test_types_that_go_first_are_unknown_where_the_encoder_alone_is_pruned() -> None:
-    runs = pd.DataFrame({"run": ["l0", "l1"], "lambda": [0.0, 1.0], "scope_left": [8, 4]})
-    runs = runs.assign(pair=PAIR, scope="enc_self", start="baseline", seed=1, test_set="test")
-    runs = runs.assign(how="gates", scope_heads=8, delta=[0.0, -2.0], delta_low=-3, delta_high=-1)
-    runs = runs.assign(p=0.01, signature="s", enc_self_share=[1, 0.5], dec_self_share=1.0)
-
-    row = falls(runs.assign(dec_enc_share=1.0)).iloc[0]
-
-    assert (row["falls_at"], row["runs_shorn"]) == (4, 1)
+    row = tables.falls(SWEEP.assign(scope="enc_self")).iloc[0]
+    assert (row["falls_at"], row["runs_shorn"]) == (8, 2)
     assert row[["enc_self_share", "first_kind", "enc_self_lowest"]].isna().all()
 
 
@@ -164,9 +147,7 @@ def test_few_heads_are_trained_further_and_from_scratch() -> None:
     chosen = chosen.assign(updates=30, updates_before=[100, 100, 0, 100, 100, 100])
     curves = pd.DataFrame({"pair": [PAIR], "run": "baseline", "seed": 1, "step": 100})
     runs = [*chosen["run"], "baseline"]
-
-    table = few_heads(chosen, scores(*((run, "test", 9) for run in runs)), curves, SETTINGS)
-
+    table = tables.few_heads(chosen, scores(runs, [9.0] * 7), curves, SETTINGS)
     columns = ["run", "training", "updates", "updates_before"]
     ours = table[table["source"] == "ours"]
     assert ours[columns].to_numpy().tolist() == [
