@@ -35,6 +35,11 @@ def count(values: pd.Series) -> str:
     return str(values.nunique())
 
 
+def known(values: pd.Series) -> str:
+    """Return the number of known values."""
+    return NONE if len(values) and values.isna().all() else str(values.count())
+
+
 def total(values: pd.Series) -> str:
     """Return the sum."""
     return readable(values.sum()) if values.notna().any() else NONE
@@ -103,6 +108,12 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
     return ", ".join(f"{a:+z.{digits}f} to {b:+z.{digits}f}" for a, b in both) or NONE
 
 
+def ends(values: pd.Series, digits: int = 2) -> str:
+    """Return intervals whose low and high ends stand in turn, a row for each."""
+    known = values.dropna().astype(float)
+    return interval(*(known.iloc[side::2].reset_index(drop=True) for side in (0, 1)), digits)
+
+
 def bounds(
     value: pd.Series, low: pd.Series, high: pd.Series, digits: int = 2, unit: str = ""
 ) -> str:
@@ -126,8 +137,8 @@ def p_value(value: float) -> str:
 
 FORMATS: dict[str, Format] = {
     function.__name__: function
-    for function in (first, text, listed, count, mean, mean_sd, mean_significant, mean_range)
-    + (span, mean_count, percent, thousands, p, interval, bounds)
+    for function in (first, text, listed, count, known, mean, mean_sd, mean_significant, mean_range)
+    + (span, mean_count, percent, thousands, p, interval, ends, bounds)
 } | {"sum": total}
 """Formats that a declaration may name."""
 

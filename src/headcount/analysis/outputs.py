@@ -41,17 +41,21 @@ Cell = dict[str, Value | list[str]]
 class Draw(Section):
     """How the renderer draws a figure; see `figures/render.py`."""
 
+    frame: str = ""
+    """A function of the output's module that makes the frame to draw from the output's `frame`."""
+
     special: str = ""
     """A function of `figures/special.py` that draws the whole figure."""
 
     options: dict[str, Any] = {}
-    """Arguments of that function."""
+    """Arguments of these functions."""
 
     panels: list[str] = []
     """Columns whose values make a panel each."""
 
-    across: str = ""
-    """A column whose values stand side by side, in a row for each panel."""
+    across: str | list[str] = ""
+    """A column whose values stand side by side, in a row for each panel; or such columns, whose
+    values layers call `_value`."""
 
     abreast: int = 0
     """Most panels in a row; 0 for the renderer's choice."""
@@ -73,6 +77,9 @@ class Draw(Section):
 
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""
+
+    colours: dict[str, str] = {}
+    """Colours of styles, by value."""
 
     layers: list[dict[str, Any]] = []
     """Marks, drawn in this order on every panel."""
@@ -277,9 +284,13 @@ CHAPTERS = (
 
 
 class _File(Section):
-    """One file of declarations. An entry with `like` is completed from the entry of that name."""
+    """One file of declarations, with defaults of its entries.
+
+    An entry with `like` is completed from the entry of that name.
+    """
 
     chapter: str
+    defaults: dict[str, Any] = {}
     outputs: dict[str, dict[str, Any]]
 
 
@@ -308,7 +319,7 @@ def _declared() -> Iterator[Output]:
     entries: dict[str, dict[str, Any]] = {}
     for path, file in files.items():
         for key, entry in file.outputs.items():
-            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | entry
+            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
             given = {"question": questions[file.chapter]} | _completed(entries[key], entries)

@@ -54,7 +54,11 @@ def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits; a missing value is an empty cell."""
+    """Write a frame with ten significant digits; a missing value is an empty cell.
+
+    Columns whose name begins with _ are for readers and figures only.
+    """
+    frame = frame[[name for name in frame if not str(name).startswith("_")]]
     exact = frame.astype(object).where(frame.notna(), "").map(_exact)
     write_text(path, exact.to_csv(index=False, lineterminator="\n"))
 
@@ -64,12 +68,13 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.query(output.where) if output.where else frame
     if not output.columns:
         return frame.map(readable).rename(columns=_heading)
+    headings = [_heading(output.csv.get(name, name)) for name in output.rows]
     lines = []
     for key, group in frame.groupby(output.rows, sort=False, dropna=False):
-        names = dict(zip(map(_heading, output.rows), map(readable, key), strict=True))
+        names = dict(zip(headings, map(readable, key), strict=True))
         cells = {heading: cell(group, spec) for heading, spec in output.columns.items()}
         lines.append(names | cells)
-    shown = pd.DataFrame(lines, columns=[*map(_heading, output.rows), *output.columns])
+    shown = pd.DataFrame(lines, columns=[*headings, *output.columns])
     empty = [
         heading
         for heading, spec in output.columns.items()
@@ -79,7 +84,7 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    return column.replace("_", " ")
+    return column.replace("_", " ").strip()
 
 
 def _check(frame: pd.DataFrame, path: Path) -> None:

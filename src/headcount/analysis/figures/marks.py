@@ -11,11 +11,12 @@ from matplotlib.patheffects import withStroke
 
 from headcount.analysis.figures.style import GREY
 
+_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
+
 Mark = Callable[..., Any]
 MARKS: dict[str, Mark] = {}
 
 _MARKED = 8  # markers on a long curve
-_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
 
 
@@ -33,7 +34,8 @@ def mark(function: Mark) -> Mark:
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
 
-    `mean: true` draws the mean of all rows with the same `x`, with a band from least to largest.
+    `low` is drawn no lower than `floor`. `mean: true` draws the mean of all rows with the same
+    `x`, with a band from least to largest.
     """
     if layer.get("mean"):
         rows = rows.groupby(layer["x"])[layer["y"]].agg(["mean", "min", "max"]).reset_index()
@@ -49,7 +51,7 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if "low" in layer:
         band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
-        panel.fill_between(x, low, high, **band)
+        panel.fill_between(x, low.clip(lower=layer.get("floor")), high, **band)
 
 
 @mark
@@ -86,8 +88,8 @@ def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: fl
         x = x + _shift(layer, place) + shifts * layer["jitter"]
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
     if "markerfacecolor" in style:
-        look |= {"facecolor": "white", "edgecolor": look.pop("color")}
-    panel.scatter(x, y, s=layer.get("size", 16), linewidth=0.8, **look)
+        look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
+    panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
 @mark
@@ -113,7 +115,7 @@ def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: floa
 def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a vertical line at `x` of every row, or at the number `at`."""
     places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
-    for number, x in enumerate(places):
+    for number, x in enumerate(dict.fromkeys(places)):
         look = _REFERENCE | _line_style(style)
         panel.axvline(x, **(look | {"label": None} if number else look))
 
@@ -131,8 +133,9 @@ def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: f
     """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
     if layer.get("equal"):
-        ends = np.array([panel.get_xlim(), panel.get_ylim()])
-        ends = (ends.min(), ends.max())
+        sides = np.array([panel.get_xlim(), panel.get_ylim()])
+        room = 0.04 * np.ptp(sides)
+        ends = (sides.min() - room, sides.max() + room)
         panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
@@ -152,20 +155,32 @@ def heat(
     """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
 
     `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
+    With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
+    `text` is written into all cells, with names of columns in braces.
     """
-    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
-    height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
-    cells = np.full((height, width), np.nan)
-    cells[np.ix_(table.index.astype(int), table.columns.astype(int))] = table.to_numpy()
+    columns = layer["x"] if layer.get("ends") else "_x"
+    table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
+    table = table.reindex(range(int(rows["_y"].max()) + 1))
     panel.set_facecolor("#BBBBBB")
     panel.grid(visible=False)
-    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm, "aspect": "auto"}
-    image = panel.imshow(cells, **options)
-    look = {"ha": "center", "va": "center", "fontsize": 8, "path_effects": [_RIM]}
+    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm}
+    if layer.get("ends"):
+        edges = np.arange(len(table) + 1) - 0.5
+        image = panel.pcolormesh([0, *table.columns], edges, table, rasterized=True, **options)
+        panel.set_ylim(edges[-1], edges[0])
+    else:
+        cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
+        image = panel.imshow(cells, aspect="auto", **options)
+    look = {"ha": "center", "va": "center"}
     for condition, text in layer.get("symbols", {}).items():
         chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
         for place in zip(chosen["_x"], chosen["_y"], strict=True):
-            panel.annotate(text, place, **look)
+            panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
+    for row in rows.to_dict("records") if "text" in layer else ():
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.7
+        look |= {"fontsize": 7, "color": "white" if dark else "black"}
+        text = layer["text"].format(**row).strip()
+        panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 
 
@@ -181,6 +196,7 @@ def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
     """Return lengths of error bars below and above; 0 where no interval is known."""
     middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
+    low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
 
 

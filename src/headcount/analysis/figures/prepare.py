@@ -15,10 +15,20 @@ def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
     for number, layer in enumerate(layers):
         for side in ("x", "y", "low", "high"):
             text = layer.get(side)
-            if isinstance(text, str) and text not in frame:
+            if isinstance(text, str) and text not in [*frame, "_value"]:
                 layer[side] = f"{side}_{number}"
                 frame = frame.assign(**{layer[side]: frame.eval(text)})
-    return spec.model_copy(update={"layers": layers}), frame.reset_index(drop=True)
+    spec, frame = _side_by_side(spec.model_copy(update={"layers": layers}), frame)
+    return spec, frame.reset_index(drop=True)
+
+
+def _side_by_side(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
+    """Return the frame with one column `_value` for the columns that stand side by side."""
+    if isinstance(spec.across, str):
+        return spec, frame
+    others = [name for name in frame if name not in spec.across]
+    long = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
+    return spec.model_copy(update={"across": "_name"}), long
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
@@ -40,4 +50,5 @@ def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_category(frame: pd.DataFrame, column: Any) -> bool:
+    """Return whether an axis has names for values instead of numbers."""
     return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])

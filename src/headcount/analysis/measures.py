@@ -1,0 +1,129 @@
+"""Measures of heads: their descriptions in `measures.yaml`, and functions that read their values.
+
+The functions return pair, run, seed, the address of a head and `value`. Column `of` names the
+relation or run where a head has several values, and `note` is a text beside the value.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+from pydantic import RootModel
+
+from headcount.analysis.collapse import frequencies, with_updates
+from headcount.analysis.frames import RUN, Data
+from headcount.analysis.roles import KEYS, arrow, preferred
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
+from headcount.base.settings.section import Section
+
+Runs = dict[str, PrunedSettings]
+
+
+class Measure(Section):
+    """One number that a head has."""
+
+    title: str
+    unit: str
+    more: str  # meaning of a larger value
+    source: str  # files that have it
+    group: str = "What it is worth"
+    around_zero: bool = False  # values above and below 0 mean opposite things
+    size: bool = False  # the sign does not matter, so that it is removed
+    compared: bool = False  # larger means more important, and table voita_agreement has it
+    function: str = ""  # of this module; without one, the measure is a statistic of a file
+    arguments: dict[str, str] = {}
+
+
+MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Measure]]).root
+"""All measures by name, in the order of tables."""
+
+
+def statistics(
+    measures: pd.DataFrame,
+    loss_change: pd.DataFrame,
+    more_measures: pd.DataFrame,
+    pruned_attention: pd.DataFrame,
+) -> pd.DataFrame:
+    """Return the measures that are statistics of files, with the column `measure`."""
+    rows = pd.concat([measures, loss_change, more_measures, pruned_attention], ignore_index=True)
+    rows = rows.rename(columns={"statistic": "measure"}).astype({"value": float})
+    rows = rows[rows["measure"].isin([name for name, m in MEASURES.items() if not m.function])]
+    sizes = rows["measure"].isin([name for name, measure in MEASURES.items() if measure.size])
+    return rows.assign(value=rows["value"].mask(sizes, rows["value"].abs()))
+
+
+def all_measures(data: Data, rows: Annotated[pd.DataFrame, statistics]) -> pd.DataFrame:
+    """Return all measures of the heads of trained and pruned models, a value in each row."""
+    parts = [rows]
+    for name, measure in MEASURES.items():
+        if measure.function:
+            function = getattr(sys.modules[__name__], measure.function)
+            parts.append(data.call(function, measure.arguments).assign(measure=name))
+    filled = [part for part in parts if len(part)]
+    columns = [*KEYS, "measure", "of", "value", "note"]
+    return pd.concat(filled or parts[:1], ignore_index=True).reindex(columns=columns)
+
+
+def in_scope(rows: pd.DataFrame, pruned_runs: Runs, method: str) -> pd.DataFrame:
+    """Return rows of the pruned runs of a method, for heads in their scopes; adds `start`."""
+    runs = {name: run for name, run in pruned_runs.items() if run.method == method}
+    scope = [(name, kind, run.start) for name, run in runs.items() for kind in run.kinds]
+    return rows.merge(pd.DataFrame(scope, columns=["run", "kind", "start"]), on=["run", "kind"])
+
+
+def at_start(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of pruned runs as rows of the models at their `start`, if it is a model."""
+    return rows[rows["start"] != RANDOM_WEIGHTS].assign(run=rows["start"])
+
+
+def survival(kept: pd.DataFrame, pruned_runs: Runs, method: str = "gates") -> pd.DataFrame:
+    """Return the share of the runs on a model that leave a head; gates with λ 0 do not count."""
+    runs = {name: run for name, run in pruned_runs.items() if run.lambda_ or method != "gates"}
+    gates = at_start(in_scope(kept[kept["statistic"] == "gate"], runs, method))
+    left = gates.assign(value=gates["value"].ne(0).astype(float))
+    return left.groupby(KEYS, sort=False)["value"].mean().reset_index()
+
+
+def learnt(kept: pd.DataFrame, pruned_runs: Runs, method: str, statistic: str) -> pd.DataFrame:
+    """Return a statistic of pruned runs twice: for the pruned model and for the one at its start.
+
+    `p_open` is the probability that a gate is not 0.
+    """
+    kept = kept.replace({"statistic": {"p_zero": "p_open"}})
+    rows = in_scope(kept[kept["statistic"] == statistic], pruned_runs, method)
+    value = 1 - rows["value"] if statistic == "p_open" else rows["value"]
+    rows = rows.assign(of=rows["run"], value=value)
+    return pd.concat([rows, at_start(rows)], ignore_index=True)
+
+
+def score_lost(ablation: pd.DataFrame) -> pd.DataFrame:
+    """Return the score lost if a head alone is masked, on the first test set that is not dev."""
+    single = ablation[(ablation["order"] == "single") & (ablation["test_set"] != "dev")]
+    first = single.groupby(RUN, sort=False)["test_set"].transform("first")
+    lost = single[single["test_set"] == first]
+    ends = zip(0 - lost["delta_high"], 0 - lost["delta_low"], strict=True)
+    notes = [f"95\u00a0%: {low:.2g} to {high:.2g}" for low, high in ends]
+    return lost.assign(value=-lost["delta"], note=notes)
+
+
+def position(positions: pd.DataFrame, pruned_positions: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of the largest weights at the relative position that a head prefers."""
+    most = preferred(pd.concat([positions, pruned_positions], ignore_index=True))
+    return most.assign(note="at " + most["offset"].map("{:+d}".format).replace("+0", "0"))
+
+
+def syntax(syntax: pd.DataFrame, pruned_syntax: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracy above the positional baseline in points, by relation and treebank."""
+    rows = pd.concat([syntax, pruned_syntax], ignore_index=True)
+    ends = zip(rows["relation"], rows["direction"], rows["treebank"], strict=True)
+    of = [f"{relation} {arrow(relation, way)} ({bank})" for relation, way, bank in ends]
+    notes = [f"accuracy {100 * share:.0f}\u00a0%" for share in rows["hits"] / rows["trials"]]
+    above = 100 * (rows["hits"] - rows["baseline_hits"]) / rows["trials"]
+    return rows.assign(of=of, value=above, note=notes)
+
+
+def masked(masks: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of the updates of a training that masked a head."""
+    return frequencies(with_updates(masks)).rename("value").reset_index()
