@@ -99,3 +99,16 @@ def test_styles_are_distinct_and_collapsed_runs_hollow():
     assert styles["run1"]["label"] == "first"
     assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
+
+
+def test_columns_stand_side_by_side_with_text_in_cells():
+    layer = {"mark": "heat", "x": "masked", "y": "run", "colour": "_value", "text": "{_value:.0f} "}
+    figure = drawn(POINTS[:4], panels=["pair"], across=["low", "high"], layers=[layer])
+    low, high, _ = figure.axes
+    assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
+    assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]
+
+
+def test_a_declaration_may_choose_colours():
+    figure = drawn(POINTS, style="run", layers=[LINE], colours={"b": "#bbbbbb", "c": "red"})
+    assert [line.get_color() for line in figure.axes[0].get_lines()] == [COLOURS[0], "#bbbbbb"]

@@ -60,9 +60,10 @@ def best_on_first_treebank(
     labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
     points = with_paper(ours[_POINTS], paper)
-    runs = points["run"].map(lambda run: f"{run} ({labels[run]})" if run in labels else run)
-    several = ours["pair"].nunique() > 1
-    points["_model"] = (points["pair"] + ", " + runs if several else runs).fillna(points["pair"])
+    labels = {run: f"{run} ({text})" for run, text in labels.items()}
+    runs = points["run"].astype("str").replace(labels)
+    runs = points["pair"] + ", " + runs if ours["pair"].nunique() > 1 else runs
+    points["_model"] = runs.fillna(points["pair"])
     arrows = list(map(arrow, points["relation"], points["direction"]))
     points["_test"] = points["relation"] + "\n" + arrows
     return points[[*_POINTS[:-1], "source", "seed", "_model", "_test"]]
