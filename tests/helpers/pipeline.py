@@ -12,8 +12,8 @@ from pathlib import Path
 
 from script_runner import run_script
 
+import headcount.analysis.figures.special
 import headcount.findings.make
-import headcount.findings.voita_roles.attention_maps
 import headcount.heads.attention_map
 import headcount.training.training_run  # noqa: F401
 from headcount.base import folders
