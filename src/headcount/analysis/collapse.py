@@ -36,7 +36,20 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     """Return the share of updates that masked a head, by run and head; needs column `updates`."""
     weighted = masks.assign(masked_updates=masks["masked"] * masks["updates"])
     sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked_updates", "updates"]].sum()
-    return sums["masked_updates"] / sums["updates"]
+    return (sums["masked_updates"] / sums["updates"]).astype(float)
+
+
+def with_masking(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.DataFrame:
+    """Return masks with `updates`, see `with_updates`, and `masking`: updates that mask a head."""
+    frame = with_updates(masks)
+    intervals = frame[[*RUN, "step", "updates"]].drop_duplicates()
+    parts = [intervals.assign(masking=0)[:0]]
+    for (_, run, seed), rows in intervals.groupby(RUN, sort=False):
+        counts = masking_updates(
+            trained_runs[run], seed, *rows[["step", "updates"]].to_numpy(dtype=int).T
+        )
+        parts.append(rows.assign(masking=counts))
+    return frame.merge(pd.concat(parts), how="left", on=[*RUN, "step", "updates"])
 
 
 def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.Series:
@@ -44,21 +57,9 @@ def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) 
 
     0 where none of these updates masks any head.
     """
-    late = second_half(with_updates(masks))
-    parts = [
-        _masking_only(rows, trained_runs[run], seed)
-        for (_, run, seed), rows in late.groupby(RUN, sort=False)
-    ]
-    return frequencies(pd.concat(parts)).fillna(0.0) if parts else frequencies(late)
-
-
-def _masking_only(rows: pd.DataFrame, run: RunSettings, seed: int) -> pd.DataFrame:
-    """Return the rows of one training with shares of the updates that mask any head."""
-    intervals = rows[["step", "updates"]].drop_duplicates()
-    counts = masking_updates(run, seed, *intervals.to_numpy(dtype=int).T)
-    masking = rows["step"].map(dict(zip(intervals["step"], counts, strict=True)))
-    shares = (rows["masked"] * rows["updates"] / masking).where(masking > 0, 0.0)
-    return rows.assign(masked=shares, updates=masking)
+    late = second_half(with_masking(masks, trained_runs))
+    shares = (late["masked"] * late["updates"] / late["masking"]).where(late["masking"] > 0, 0.0)
+    return frequencies(late.assign(masked=shares, updates=late["masking"])).fillna(0.0)
 
 
 def masking_updates(

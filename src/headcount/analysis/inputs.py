@@ -54,6 +54,9 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
+_HEAD = ("kind", "layer", "head")
+_SLOPES = ("slope_mean", "slope_sd", "importance")
+
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
@@ -70,8 +73,8 @@ INPUTS = {
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",)),
-    "masks": Input("runs", "train", ("masks.csv",)),
-    "slopes": Input("runs", "train", ("slopes.csv",)),
+    "masks": Input("runs", "train", ("masks.csv",), ("step", *_HEAD, "masked")),
+    "slopes": Input("runs", "train", ("slopes.csv",), ("step", *_HEAD, *_SLOPES)),
     "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
     "importance": Input("runs", "heads", ("importance.csv",)),
     "importance_facts": Input("runs", "heads", ("importance.json",)),

@@ -1,0 +1,338 @@
+"""Collapse and locked heads: a head is locked in while training masks it in nearly every update."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import hypergeom
+
+from headcount.analysis import collapse as training
+from headcount.analysis.collapse import ABANDONED, ROUNDING, Collapsed
+from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.stats import sum_p, t_interval
+from headcount.base.errors import UserError
+from headcount.base.settings.training_runs import RunSettings
+
+Runs = dict[str, RunSettings]
+
+SHORTEST = 50
+"""Fewest updates of a lock-in."""
+
+EXPLORED = {
+    "place": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
+    "first_decoder_self": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
+    "first_decoder": {"synthetic.en-art": (1, 2, 3, 4, 5, 6), "multi30k.en-de": (1,)},
+}
+"""Pairs and seeds of the trainings that suggested a prediction and so cannot test it."""
+
+_HEADS = [*RUN, *HEAD]
+_INTERVAL = [*RUN, "step"]
+_SLOPES = ["slope_ratio", "slope", "slope_sd"]
+_MOMENTS = ["start", "before", "before_masked"]
+_PREDICTORS = ["slope", "size", "importance", "agreement", "deviation", "masked"]
+_PREDICTORS += ["first_decoder_self", "first_decoder"]
+
+
+def collapse(
+    importance: pd.DataFrame,
+    masks: pd.DataFrame,
+    curves: pd.DataFrame,
+    masking: pd.DataFrame,
+    trained_runs: Runs,
+    collapsed: Collapsed,
+) -> pd.DataFrame:
+    """Return the evidence of collapse of every training, from its masks, losses and test scores."""
+    heads = importance[importance["statistic"] == "importance"].set_index(_HEADS)
+    heads["often"] = training.frequencies(training.with_updates(masks))
+    heads["late"] = training.late_frequencies(masks, trained_runs)
+    heads[["often", "late"]] = heads[["often", "late"]].fillna(0.0)
+    heads["abandoned"] = heads["late"] >= ABANDONED - ROUNDING
+    heads["n"] = heads.index.get_level_values("run").map(lambda run: trained_runs[run].heads or 0)
+    rank = heads.groupby(RUN)["often"].rank(ascending=False, method="first")
+    most, model = heads[rank <= heads["n"]].groupby(RUN), heads.groupby(RUN, sort=False)
+    table = pd.DataFrame({"heads": model.size(), "n": model["n"].first()})
+    table["largest_frequency"] = model["often"].max()
+    table["median_frequency"] = model["often"].median()
+    table["late_largest_frequency"] = model["late"].max()
+    table["abandoned_heads"] = model["abandoned"].sum()
+    table["top_n_share"] = most["often"].sum() / model["often"].sum()
+    table["most_masked_importance"] = most["value"].mean() / model["value"].mean()
+    late = training.second_half(training.with_updates(curves)).groupby(RUN)
+    loss = pd.DataFrame({key: training.losses(curve) for key, curve in late}).T.rename_axis(RUN)
+    table = table.join(loss.where(table["n"] > 0)).join(_top_group(masking))
+    yes = table.index.isin(pd.MultiIndex.from_frame(collapsed))
+    return table.assign(collapsed=np.where(yes, "yes", "no")).reset_index()
+
+
+def _top_group(masking: pd.DataFrame) -> pd.DataFrame:
+    """Return the change of the score on the first test set without the most important group."""
+    groups = masking[masking["order"] == "group"].sort_values("index", kind="stable")
+    top = groups.drop_duplicates(RUN).set_index(RUN)[["delta", "delta_low", "delta_high"]]
+    return top.set_axis([f"top_group_{end}" for end in ("delta", "low", "high")], axis=1)
+
+
+def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
+    """Return masks and slopes of every head and validation interval, and whether it was locked in.
+
+    Locked in: at least `ABANDONED` of the masking updates masked the head, in consecutive
+    intervals that `span` at least `SHORTEST` updates. All are `free`: they follow the first
+    updates of the settings `after` and `held`. Raises UserError for slopes of other intervals.
+    """
+    frame = training.with_masking(masks, trained_runs).merge(slopes, "left", [*_INTERVAL, *HEAD])
+    if frame["slope_mean"].count() < slopes["slope_mean"].count():
+        names = ", ".join(slopes["run"].unique())
+        raise UserError(f"slopes.csv of {names}: expected steps of masks.csv; train them again")
+    intervals = [frame[name] for name in _INTERVAL]
+    frame["start"] = frame["step"] - frame["updates"]
+    frame["free"] = frame["start"] >= _setting(frame, trained_runs, "rule_from")
+    often = frame["masked"] * frame["updates"] >= (ABANDONED - ROUNDING) * frame["masking"]
+    often &= frame["free"] & (frame["masking"] > 0)
+    heads = [frame[name] for name in _HEADS]
+    spell = (often != often.groupby(heads).shift()).groupby(heads).cumsum().rename("spell")
+    frame["span"] = frame["updates"].groupby([*heads, spell]).transform("sum")
+    frame["locked"] = often & (frame["span"] >= SHORTEST)
+    frame["known"] = frame["free"] & frame["slope_mean"].notna().groupby(intervals).transform("all")
+    return frame
+
+
+def _setting(frame: pd.DataFrame, runs: Runs, key: str) -> pd.Series:
+    """Return a setting of the run of every row."""
+    return frame["run"].map({name: getattr(run, key) for name, run in runs.items()})
+
+
+History = Annotated[pd.DataFrame, history]
+
+
+def locked_history(history: History) -> pd.DataFrame:
+    """Return the history of the first seed of every run that measured slopes."""
+    measured = history.dropna(subset="slope_mean")[RUN].drop_duplicates(["pair", "run"])
+    columns = ["masked", "slope_mean", "slope_sd", "importance", "locked"]
+    first = measured.merge(history, on=RUN)[[*_INTERVAL, *HEAD, *columns]]
+    return first.astype({"locked": int})
+
+
+def by_head(history: History, trained_runs: Runs) -> pd.DataFrame:
+    """Return when every head of masked trainings was locked in, and its slope meanwhile.
+
+    `candidate` and `holdable`: the run may mask or may hold the head. `held` and `place` are
+    predictions, missing in trainings without them: the run held the head in its first updates, or
+    the head is in the first decoder self-attention layer.
+    """
+    groups = history.groupby(_HEADS, sort=False)
+    history = history.assign(previous=groups["importance"].shift())
+    last, locked = groups.tail(1).set_index(_HEADS), history[history["locked"]].groupby(_HEADS)
+    first = locked.head(1).set_index(_HEADS)
+    columns = {
+        "ever": groups["locked"].any(),
+        "locked_at_end": last["locked"],
+        "locked_from": locked["start"].min(),
+        "locked_to": locked["step"].max(),
+        "locked_intervals": locked.size(),
+        "locked_updates": locked["updates"].sum(),
+        "locked_longest": locked["span"].max(),
+        "importance_before": first["previous"],
+        "importance_locked": first["importance"],
+        "importance_end": last["importance"],
+        "held": _held(history, trained_runs),
+    }
+    heads = pd.DataFrame(columns, index=last.index).join(_slopes(history)).reset_index()
+    return _with_predictions(heads, trained_runs)
+
+
+def _slopes(history: pd.DataFrame) -> pd.DataFrame:
+    """Return mean slopes: of heads ever locked in while they were, of others while any head was."""
+    ever = history.groupby(_HEADS)["locked"].transform("any")
+    during = history.groupby(_INTERVAL)["locked"].transform("any")
+    weight = (history["updates"] * history["locked"].where(ever, during)).astype(float)
+    values = history[["slope_mean", "slope_sd", "importance"]].astype(float)
+    values["size"] = values["slope_mean"].abs()
+    heads = [history[name] for name in _HEADS]
+    means = values.mul(weight, axis=0).groupby(heads).sum(min_count=1)
+    known = weight.where(values["slope_mean"].notna()).groupby(heads).sum()
+    means = means.div(known.where(known > 0), axis=0).rename(columns={"slope_mean": "slope"})
+    return means.assign(slope_ratio=means["size"] / means["importance"])[_SLOPES]
+
+
+def _held(history: pd.DataFrame, runs: Runs) -> pd.Series:
+    """Return whether a head was masked in all held updates, where an interval lies within these."""
+    begin, end = (_setting(history, runs, key) for key in ("after", "rule_from"))
+    within = history[(history["start"] >= begin) & (history["step"] <= end)]
+    return (within.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).astype(float)
+
+
+def _with_predictions(heads: pd.DataFrame, runs: Runs) -> pd.DataFrame:
+    kind, first = heads["kind"], heads["layer"] == 0
+    held_in = _setting(heads, runs, "held_in")
+    heads["slope_ratio"] = heads["slope_ratio"].mask(_setting(heads, runs, "signed").astype(bool))
+    heads["candidate"] = kind != _setting(heads, runs, "spare")
+    heads["holdable"] = heads["candidate"] & (held_in.isna() | (kind == held_in) & first)
+    rule = (_setting(heads, runs, "method") == "importance") & held_in.isna()
+    rule &= heads.groupby(RUN)["ever"].transform("any")
+    heads["place"] = (heads["candidate"] & (kind == "dec_self") & first).where(rule)
+    return heads
+
+
+Heads = Annotated[pd.DataFrame, by_head]
+
+
+def locked_heads(heads: Heads, curves: pd.DataFrame) -> pd.DataFrame:
+    """Return every head that was locked in; a training without any has a row that names none."""
+    columns = [*_HEADS, "locked_from", "locked_to", "locked_intervals", "locked_updates", "slope"]
+    columns += ["slope_sd", "importance_before", "importance_locked", "importance_end", "was_held"]
+    heads = heads.assign(was_held=heads["held"].map({1.0: "yes", 0.0: "no"}))
+    return curves[RUN].drop_duplicates().merge(heads.loc[heads["ever"], columns], "left", on=RUN)
+
+
+def locked(
+    heads: Heads, curves: pd.DataFrame, settings: dict[str, Any], trained_runs: Runs
+) -> pd.DataFrame:
+    """Return when trainings locked heads in, with which slopes, and whether that was predicted.
+
+    A row without a seed has means over the seeds that know a number. Its p is of all trainings
+    that can test the prediction together.
+    """
+    table = curves[RUN].drop_duplicates().assign(heads=settings["model"].grid.size)
+    table["n"] = _setting(table, trained_runs, "heads").fillna(0)
+    table["held"] = _setting(table, trained_runs, "held")
+    table = table.join(_times(heads), on=RUN).fillna({"locked_ever": 0, "locked_at_end": 0})
+    chances = {}
+    for name, things in (("held", "holdable"), ("place", "candidate")):
+        scores = _predicted(heads, name, things)
+        chances[f"{name}_p"] = _chances(scores, ["pair", "run"])
+        scores = scores.drop(columns="chances").assign(p=_chances(scores, RUN))
+        table = table.join(scores.add_prefix(f"{name}_"), on=RUN)
+    table = table.assign(seeds=1, seeds_locked=(table["locked_ever"] > 0).astype(int))
+    runs = table.groupby(["pair", "run"], sort=False)
+    sums = {"seeds": runs.size(), "seeds_locked": runs["seeds_locked"].sum()}
+    means = runs.mean(numeric_only=True).drop(columns="seed").assign(**sums, **chances)
+    for column in ("locked_ever", "locked_slope_ratio", "locked_slope"):
+        means = means.join(_intervals(runs[column]).add_prefix(f"{column}_"))
+    return _with_over_seeds(table, means)
+
+
+def _times(heads: pd.DataFrame) -> pd.DataFrame:
+    """Return locked heads and times of trainings, and slopes of locked and of other heads."""
+    keys, ever = [heads[name] for name in RUN], heads["ever"]
+    times = heads.groupby(RUN)[["ever", "locked_at_end"]].sum().add_prefix("locked_")
+    times = times.set_axis(["locked_ever", "locked_at_end"], axis=1)
+    times["locked_from"] = heads.groupby(RUN)["locked_from"].min()
+    times["locked_longest"] = heads.groupby(RUN)["locked_longest"].max()
+    locked = heads[_SLOPES].where(ever).groupby(keys).mean()
+    others = heads[_SLOPES].mask(ever).groupby(keys).median()
+    for name in _SLOPES:
+        times[f"locked_{name}"], times[f"others_{name}"] = locked[name], others[name]
+    return times
+
+
+def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
+    """Return how many predicted heads were locked in, by training.
+
+    `chances` of 0, 1, … such heads are hypergeometric, or for `place` those of a layer drawn at
+    random. They are missing in trainings that cannot test the prediction.
+    """
+    rows = []
+    for key, model in heads.dropna(subset=name).groupby(RUN):
+        told, may = model[name].astype(bool), model[things]
+        both, sizes = (model["ever"] & told).sum(), [(model["ever"] & may).sum(), told.sum()]
+        row = {"both": both, "expected": sizes[0] * sizes[1] / may.sum()}
+        row["precision"], row["recall"] = both / np.where(sizes, sizes, np.nan)
+        if sizes[0] and not _is_explored(name, *key):
+            layers = model[may].groupby(["kind", "layer"])["ever"].sum()
+            chances = hypergeom(may.sum(), *sizes).pmf(np.arange(sizes[0] + 1))
+            row["chances"] = np.bincount(layers) / len(layers) if name == "place" else chances
+        rows.append(dict(zip(RUN, key, strict=True)) | row)
+    columns = ["both", "expected", "precision", "recall", "chances"]
+    return pd.DataFrame(rows, columns=[*RUN, *columns]).set_index(RUN)
+
+
+def _is_explored(name: str, pair: str, run: str, seed: int) -> bool:
+    return seed in EXPLORED.get(name, {}).get(pair, ())
+
+
+def _chances(scores: pd.DataFrame, by: list[str]) -> pd.Series:
+    """Return p: the chance that trainings together have as many predicted heads locked in."""
+    groups = scores.dropna(subset="chances").groupby(by)
+    p = [sum_p(rows["chances"], rows["both"].sum()) for _, rows in groups]
+    return pd.Series(p, groups.size().index, dtype=float)
+
+
+def _intervals(groups: Any) -> pd.DataFrame:
+    """Return the 95 % t interval of every group: `low` and `high`."""
+    ends = [t_interval(values) for _, values in groups]
+    return pd.DataFrame(ends, groups.size().index, ["low", "high"])
+
+
+def _with_over_seeds(table: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of trainings, and after those of a run its means over several seeds."""
+    means = means[means["seeds"] > 1].reset_index()
+    both = pd.concat([table, means], ignore_index=True)
+    return both.iloc[both.groupby(["pair", "run"], sort=False).ngroup().argsort(kind="stable")]
+
+
+def foreseen(history: History, curves: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
+    """Return how well measurements of an interval rank the heads that will be locked in.
+
+    `roc_area` is the area under the ROC curve. A row without a seed has the mean over seeds. Its
+    interval is known if all seeds of the run have the area and none suggested the predictor.
+    """
+    trainings = curves[RUN].drop_duplicates()
+    areas = _areas(_contests(history, trained_runs))
+    explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
+    areas["exploratory"] = np.where(explored, "yes", "no")
+    groups = areas.groupby(["pair", "run", "moment", "predictor"], sort=False)
+    means = groups.agg({"lock_ins": "sum", "roc_area": "mean", "exploratory": "max"})
+    means = means.assign(seeds=groups.size()).join(_intervals(groups["roc_area"]).clip(0, 1))
+    trained = means.index.droplevel([2, 3]).map(trainings.groupby(["pair", "run"]).size())
+    complete = (means["seeds"] == trained) & (means["exploratory"] == "no")
+    means[["low", "high"]] = means[["low", "high"]].where(complete)
+    table = _with_over_seeds(trainings.merge(areas, "left", RUN).assign(seeds=1), means)
+    columns = ["moment", "predictor", "lock_ins", "roc_area", "low", "high", "exploratory", "seeds"]
+    return table[[*RUN, *columns]]
+
+
+def _contests(history: pd.DataFrame, runs: Runs) -> pd.DataFrame:
+    """Return the heads of intervals from which lock-ins are predicted, with all predictors.
+
+    Moment `start`: heads of the first interval, locked in later. `before`: of every interval,
+    locked in next. `before_masked`: of these, the 2 N heads that were masked most.
+    """
+    frame, first = history.copy(), history["layer"] == 0
+    frame["size"] = frame["slope_mean"].abs()
+    agreement = (frame["size"] / frame["importance"]).where(frame["importance"] > 0, 0.0)
+    frame["agreement"] = agreement.mask(_setting(frame, runs, "signed").astype(bool))
+    frame["first_decoder_self"] = ((frame["kind"] == "dec_self") & first).astype(float)
+    frame["first_decoder"] = ((frame["kind"] != "enc_self") & first).astype(float)
+    heads = [frame[name] for name in _HEADS]
+    frame["next"] = frame["locked"].groupby(heads).shift(-1)
+    last = frame["step"].where(frame["locked"]).groupby(heads).transform("max")
+    frame["later"] = frame["step"] < last
+    frame = frame[frame["known"] & (frame["kind"] != _setting(frame, runs, "spare"))]
+    for name in ("first_decoder_self", "first_decoder"):
+        frame[name] = frame[name].where(frame.groupby(RUN)[name].transform("nunique") > 1)
+    start = frame["step"] == frame.groupby(RUN)["step"].transform("min")
+    free = ~frame["locked"]
+    start = frame[start & free].assign(moment="start", will_lock=frame["later"])
+    before = frame[free].dropna(subset="next").assign(moment="before")
+    before["will_lock"] = before["next"].astype(bool)
+    rank = before.groupby(_INTERVAL)["masked"].rank(method="first", ascending=False)
+    most = (rank <= 2 * _setting(before, runs, "heads")) & (before["masked"] > 0)
+    return pd.concat([start, before, before[most].assign(moment="before_masked")])
+
+
+def _areas(contests: pd.DataFrame) -> pd.DataFrame:
+    """Return areas under the ROC curve by training: means over the heads that will lock."""
+    keys = [*RUN, "moment", "predictor"]
+    names = {"slope_mean": "slope", "slope_sd": "deviation"}
+    ids = [*_INTERVAL, "moment", "will_lock"]
+    long = contests.rename(columns=names).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
+    long["moment"] = pd.Categorical(long["moment"], _MOMENTS)
+    long["predictor"] = pd.Categorical(long["predictor"], _PREDICTORS)
+    groups = long.groupby([*keys, "step"], observed=True)
+    long["rank"] = groups["value"].rank().where(long["will_lock"], 0.0)
+    sums = groups.agg(rank=("rank", "sum"), lock_ins=("will_lock", "sum"), heads=("rank", "size"))
+    sums = sums.query("0 < lock_ins < heads")
+    count = sums["lock_ins"]
+    won = (sums["rank"] - count * (count + 1) / 2) / (sums["heads"] - count)
+    table = sums.assign(won=won).groupby(keys, observed=True)[["won", "lock_ins"]].sum()
+    table["roc_area"] = table.pop("won") / table["lock_ins"]
+    return table.reset_index().astype({"moment": str, "predictor": str})
