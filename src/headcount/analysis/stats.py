@@ -45,13 +45,6 @@ def paired_t(differences: np.ndarray) -> PairedT:
     return PairedT(float(low), float(high), float(result.pvalue))
 
 
-def t_interval(values: pd.Series) -> tuple[float, float]:
-    """Return the 95 % t interval of a mean; missing without spread or where a value is missing."""
-    if values.isna().any() or len(values) < 2 or np.ptp(values) < 1e-9:
-        return math.nan, math.nan
-    return paired_t(values.to_numpy())[:2]
-
-
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Return Spearman's rank correlation; missing if either side has no two different values.
 

@@ -9,7 +9,7 @@ from scipy.stats import hypergeom
 from headcount.analysis import collapse as training
 from headcount.analysis.collapse import ABANDONED, ROUNDING, Collapsed
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.stats import sum_p, t_interval
+from headcount.analysis.stats import sum_p
 from headcount.base.errors import UserError
 from headcount.base.settings.training_runs import RunSettings
 
@@ -19,7 +19,6 @@ SHORTEST = 50
 """Fewest updates of a lock-in."""
 
 EXPLORED = {
-    "place": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
     "first_decoder_self": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
     "first_decoder": {"synthetic.en-art": (1, 2, 3, 4, 5, 6), "multi30k.en-de": (1,)},
 }
@@ -123,7 +122,7 @@ def by_head(history: History, trained_runs: Runs) -> pd.DataFrame:
     last, locked = groups.tail(1).set_index(_HEADS), history[history["locked"]].groupby(_HEADS)
     first = locked.head(1).set_index(_HEADS)
     columns = {
-        "ever": groups["locked"].any(),
+        "locked_ever": groups["locked"].any(),
         "locked_at_end": last["locked"],
         "locked_from": locked["start"].min(),
         "locked_to": locked["step"].max(),
@@ -167,7 +166,7 @@ def _with_predictions(heads: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     heads["candidate"] = kind != _setting(heads, runs, "spare")
     heads["holdable"] = heads["candidate"] & (held_in.isna() | (kind == held_in) & first)
     rule = (_setting(heads, runs, "method") == "importance") & held_in.isna()
-    rule &= heads.groupby(RUN)["ever"].transform("any")
+    rule &= heads.groupby(RUN)["locked_ever"].transform("any")
     heads["place"] = (heads["candidate"] & (kind == "dec_self") & first).where(rule)
     return heads
 
@@ -180,7 +179,11 @@ def locked_heads(heads: Heads, curves: pd.DataFrame) -> pd.DataFrame:
     columns = [*_HEADS, "locked_from", "locked_to", "locked_intervals", "locked_updates", "slope"]
     columns += ["slope_sd", "importance_before", "importance_locked", "importance_end", "was_held"]
     heads = heads.assign(was_held=heads["held"].map({1.0: "yes", 0.0: "no"}))
-    return curves[RUN].drop_duplicates().merge(heads.loc[heads["ever"], columns], "left", on=RUN)
+    return (
+        curves[RUN]
+        .drop_duplicates()
+        .merge(heads.loc[heads["locked_ever"], columns], "left", on=RUN)
+    )
 
 
 def locked(
@@ -188,40 +191,24 @@ def locked(
 ) -> pd.DataFrame:
     """Return when trainings locked heads in, with which slopes, and whether that was predicted.
 
-    A row without a seed has means over the seeds that know a number. Its p is of all trainings
-    that can test the prediction together.
+    `p_run` is the chance for all seeds of a run together.
     """
     table = curves[RUN].drop_duplicates().assign(heads=settings["model"].grid.size)
     table["n"] = _setting(table, trained_runs, "heads").fillna(0)
     table["held"] = _setting(table, trained_runs, "held")
-    table = table.join(_times(heads), on=RUN).fillna({"locked_ever": 0, "locked_at_end": 0})
-    chances = {}
+    counts = {"locked_ever": "sum", "locked_at_end": "sum"}
+    times = heads.groupby(RUN).agg(counts | {"locked_from": "min", "locked_longest": "max"})
+    model, ever = [heads[name] for name in RUN], heads["locked_ever"]
+    for name in _SLOPES:
+        times[f"locked_{name}"] = heads[name].where(ever).groupby(model).mean()
+        times[f"others_{name}"] = heads[name].mask(ever).groupby(model).median()
+    table = table.join(times, on=RUN).fillna(dict.fromkeys(counts, 0))
     for name, things in (("held", "holdable"), ("place", "candidate")):
         scores = _predicted(heads, name, things)
-        chances[f"{name}_p"] = _chances(scores, ["pair", "run"])
-        scores = scores.drop(columns="chances").assign(p=_chances(scores, RUN))
+        p, p_run = _chances(scores, RUN), _chances(scores, ["pair", "run"])
+        scores = scores.drop(columns="chances").assign(p=p).join(p_run.rename("p_run"))
         table = table.join(scores.add_prefix(f"{name}_"), on=RUN)
-    table = table.assign(seeds=1, seeds_locked=(table["locked_ever"] > 0).astype(int))
-    runs = table.groupby(["pair", "run"], sort=False)
-    sums = {"seeds": runs.size(), "seeds_locked": runs["seeds_locked"].sum()}
-    means = runs.mean(numeric_only=True).drop(columns="seed").assign(**sums, **chances)
-    for column in ("locked_ever", "locked_slope_ratio", "locked_slope"):
-        means = means.join(_intervals(runs[column]).add_prefix(f"{column}_"))
-    return _with_over_seeds(table, means)
-
-
-def _times(heads: pd.DataFrame) -> pd.DataFrame:
-    """Return locked heads and times of trainings, and slopes of locked and of other heads."""
-    keys, ever = [heads[name] for name in RUN], heads["ever"]
-    times = heads.groupby(RUN)[["ever", "locked_at_end"]].sum().add_prefix("locked_")
-    times = times.set_axis(["locked_ever", "locked_at_end"], axis=1)
-    times["locked_from"] = heads.groupby(RUN)["locked_from"].min()
-    times["locked_longest"] = heads.groupby(RUN)["locked_longest"].max()
-    locked = heads[_SLOPES].where(ever).groupby(keys).mean()
-    others = heads[_SLOPES].mask(ever).groupby(keys).median()
-    for name in _SLOPES:
-        times[f"locked_{name}"], times[f"others_{name}"] = locked[name], others[name]
-    return times
+    return table
 
 
 def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
@@ -232,12 +219,14 @@ def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
     """
     rows = []
     for key, model in heads.dropna(subset=name).groupby(RUN):
-        told, may = model[name].astype(bool), model[things]
-        both, sizes = (model["ever"] & told).sum(), [(model["ever"] & may).sum(), told.sum()]
+        told, may, ever = model[name].astype(bool), model[things], model["locked_ever"]
+        both, sizes = (ever & told).sum(), ((ever & may).sum(), told.sum())
+        if not told.any():
+            continue
         row = {"both": both, "expected": sizes[0] * sizes[1] / may.sum()}
-        row["precision"], row["recall"] = both / np.where(sizes, sizes, np.nan)
-        if sizes[0] and not _is_explored(name, *key):
-            layers = model[may].groupby(["kind", "layer"])["ever"].sum()
+        row |= {"precision": both / sizes[0] if sizes[0] else np.nan, "recall": both / sizes[1]}
+        if sizes[0] and not (name == "place" and _is_explored("first_decoder_self", *key)):
+            layers = ever[may].groupby([model["kind"], model["layer"]]).sum()
             chances = hypergeom(may.sum(), *sizes).pmf(np.arange(sizes[0] + 1))
             row["chances"] = np.bincount(layers) / len(layers) if name == "place" else chances
         rows.append(dict(zip(RUN, key, strict=True)) | row)
@@ -256,38 +245,16 @@ def _chances(scores: pd.DataFrame, by: list[str]) -> pd.Series:
     return pd.Series(p, groups.size().index, dtype=float)
 
 
-def _intervals(groups: Any) -> pd.DataFrame:
-    """Return the 95 % t interval of every group: `low` and `high`."""
-    ends = [t_interval(values) for _, values in groups]
-    return pd.DataFrame(ends, groups.size().index, ["low", "high"])
-
-
-def _with_over_seeds(table: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of trainings, and after those of a run its means over several seeds."""
-    means = means[means["seeds"] > 1].reset_index()
-    both = pd.concat([table, means], ignore_index=True)
-    return both.iloc[both.groupby(["pair", "run"], sort=False).ngroup().argsort(kind="stable")]
-
-
 def foreseen(history: History, curves: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return how well measurements of an interval rank the heads that will be locked in.
 
-    `roc_area` is the area under the ROC curve. A row without a seed has the mean over seeds. Its
-    interval is known if all seeds of the run have the area and none suggested the predictor.
+    `roc_area` is the area under the ROC curve. A training without anything to predict has a row
+    without a moment.
     """
-    trainings = curves[RUN].drop_duplicates()
     areas = _areas(_contests(history, trained_runs))
     explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
     areas["exploratory"] = np.where(explored, "yes", "no")
-    groups = areas.groupby(["pair", "run", "moment", "predictor"], sort=False)
-    means = groups.agg({"lock_ins": "sum", "roc_area": "mean", "exploratory": "max"})
-    means = means.assign(seeds=groups.size()).join(_intervals(groups["roc_area"]).clip(0, 1))
-    trained = means.index.droplevel([2, 3]).map(trainings.groupby(["pair", "run"]).size())
-    complete = (means["seeds"] == trained) & (means["exploratory"] == "no")
-    means[["low", "high"]] = means[["low", "high"]].where(complete)
-    table = _with_over_seeds(trainings.merge(areas, "left", RUN).assign(seeds=1), means)
-    columns = ["moment", "predictor", "lock_ins", "roc_area", "low", "high", "exploratory", "seeds"]
-    return table[[*RUN, *columns]]
+    return curves[RUN].drop_duplicates().merge(areas, "left", RUN)
 
 
 def _contests(history: pd.DataFrame, runs: Runs) -> pd.DataFrame:
@@ -327,12 +294,14 @@ def _areas(contests: pd.DataFrame) -> pd.DataFrame:
     long = contests.rename(columns=names).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
     long["moment"] = pd.Categorical(long["moment"], _MOMENTS)
     long["predictor"] = pd.Categorical(long["predictor"], _PREDICTORS)
-    groups = long.groupby([*keys, "step"], observed=True)
-    long["rank"] = groups["value"].rank().where(long["will_lock"], 0.0)
+    contest = [*keys, "step"]
+    rank = long.groupby(contest, observed=True)["value"].rank()
+    long["rank"] = rank.where(long["will_lock"], 0.0)
+    groups = long.groupby(contest, observed=True)
     sums = groups.agg(rank=("rank", "sum"), lock_ins=("will_lock", "sum"), heads=("rank", "size"))
     sums = sums.query("0 < lock_ins < heads")
     count = sums["lock_ins"]
-    won = (sums["rank"] - count * (count + 1) / 2) / (sums["heads"] - count)
-    table = sums.assign(won=won).groupby(keys, observed=True)[["won", "lock_ins"]].sum()
-    table["roc_area"] = table.pop("won") / table["lock_ins"]
-    return table.reset_index().astype({"moment": str, "predictor": str})
+    sums["won"] = (sums["rank"] - count * (count + 1) / 2) / (sums["heads"] - count)
+    areas = sums.groupby(keys, observed=True)[["lock_ins", "won"]].sum()
+    areas["roc_area"] = areas.pop("won") / areas["lock_ins"]
+    return areas.reset_index().astype({"moment": str, "predictor": str})
