@@ -6,29 +6,32 @@ and are no input of the rule.
 
 from pathlib import Path
 
+from headcount.analysis.build import make
+from headcount.analysis.captions import describe
+from headcount.analysis.frames import Data
+from headcount.analysis.outputs import chapters
+from headcount.analysis.writer import write_table
 from headcount.base import command
-from headcount.findings.chapters import chapters
-from headcount.findings.make import make_exhibits
-from headcount.findings.results import Results
-from headcount.findings.tables import write_tables
 
 LATER = ("cost", "report")
-"""Rules whose jobs come after: what they took was measured in an earlier run."""
+"""Rules whose jobs come after this one: their benchmarks are from an earlier run."""
 
 
 def main() -> None:
     """Read the flags and write the table."""
     parser = command.parser(__doc__, out="folder of the tables")
-    words = "folder of <rule>/<job>.tsv; it may be empty"
-    parser.add_argument("--benchmarks", required=True, type=Path, help=words)
+    description = "folder of <rule>/<job>.tsv; it may be empty"
+    parser.add_argument("--benchmarks", required=True, type=Path, help=description)
     args = parser.parse_args()
-    found = sorted(args.benchmarks.glob("*/*.tsv"))
-    files = [path for path in found if path.parent.name not in LATER]
-    (chapter,) = (each for each in chapters() if each.name == "cost")
+    files = sorted(args.benchmarks.glob("*/*.tsv"))
+    files = [path for path in files if path.parent.name not in LATER]
     estimate = [path for path in [args.benchmarks / "estimate.csv"] if path.exists()]
-    made = make_exhibits(chapter, Results({"benchmarks": files, "estimate": estimate}, {}))
+    data = Data({"benchmarks": files, "estimate": estimate}, {})
+    (chapter,) = (chapter for chapter in chapters() if chapter.name == "cost")
+    (output,) = chapter.outputs
     origin = command.provenance("scripts/cost.py", {}, None, [], chapter.modules)
-    write_tables(made["table"], args.out, origin)
+    table = make(output, data)
+    write_table(output, table, describe(output, table, data), args.out, origin)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.frames import Data, read_csv, run_of, with_paper
+from headcount.analysis.inputs import INPUTS
 from headcount.base.errors import UserError
 
 
@@ -71,7 +72,8 @@ def test_parameters_name_kinds_settings_arguments_and_other_functions(tmp_path):
         data.call(scaled)
 
 
-def test_a_scored_kind_has_metric_and_score(tmp_path):
+def test_a_scored_kind_has_metric_and_score(tmp_path, monkeypatch):
+    monkeypatch.setitem(INPUTS, "ablation", INPUTS["untuned"]._replace(columns=()))
     path = write(tmp_path, "a", "test_set,bleu\ntest,31.5\n", "ablation.csv")
     frame = Data({"ablation": [path]}, {}).load("ablation")
     assert frame.iloc[0][["metric", "score"]].tolist() == ["bleu", 31.5]

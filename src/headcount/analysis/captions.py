@@ -11,6 +11,7 @@ from pydantic import RootModel
 from headcount.analysis.collapse import Collapsed
 from headcount.analysis.frames import BASE, Data
 from headcount.analysis.outputs import Output
+from headcount.analysis.spread import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
 from headcount.base.addresses import NAMES
 from headcount.base.settings.reader import read_settings
@@ -49,7 +50,7 @@ def describe(output: Output, frame: pd.DataFrame, data: Data) -> Text:
 
 def _texts(entry: str, output: Output, frame: pd.DataFrame, data: Data) -> list[str]:
     if entry in shared_notes():
-        return [shared_notes()[entry]]
+        return [fill(shared_notes()[entry], output, frame, data)]
     if entry in NOTES:
         value = data.call(NOTES[entry], {"frame": frame, "output": output})
         return [value] if isinstance(value, str) else list(value)
@@ -64,10 +65,10 @@ def fill(text: str, output: Output, frame: pd.DataFrame, data: Data) -> str:
 
 
 class _Values(dict):
-    """Placeholders of a text: names of notes, computed when they are asked for."""
+    """Placeholders of a text: `settings`, and names of notes, computed when they are asked for."""
 
     def __init__(self, output: Output, frame: pd.DataFrame, data: Data):
-        super().__init__()
+        super().__init__(settings=data.settings)
         self._of = (output, frame, data)
 
     def __missing__(self, name: str) -> str:
@@ -131,6 +132,39 @@ def attention_types() -> str:
 
 
 @note
+def all_heads(settings: dict[str, Any]) -> str:
+    """Return the number of heads of a model."""
+    return str(settings["model"].grid.size)
+
+
+@note
+def group_size(frame: pd.DataFrame) -> str:
+    """Return the number of heads in a group, or the smallest and the largest number."""
+    sizes = frame.loc[frame["order"] == "group", "heads_masked"]
+    return "–".join(dict.fromkeys(f"{size:.0f}" for size in (sizes.min(), sizes.max())))
+
+
+@note
+def intervals(frame: pd.DataFrame) -> list[str]:
+    """Return sentences on the intervals that the column `spread` names."""
+    names, most = list(frame["spread"].dropna().unique()), frame["seeds"].max()
+    shared = shared_notes()
+    return [
+        f"Bars and bands: {'; '.join(names)}." * bool(names),
+        f"Points: means over {most:.0f} seeds." * bool(most > 1),
+        shared["over_seeds"] * (SEEDS in names),
+        shared["one_training"] * any(name.startswith(BOOTSTRAP) for name in names),
+    ]
+
+
+@note
+def collapse_marks(frame: pd.DataFrame, collapsed: Collapsed) -> str:
+    """Return a sentence on the mark of collapsed runs if the frame has such a run."""
+    marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
+    return "" if marked.empty else shared_notes()["collapsed"]
+
+
+@note
 def scored_sentences(masking_facts: list[dict]) -> str:
     """Return sentences on test sets, their size and the search behind scores of masked models."""
     return scored(masking_facts)
@@ -166,7 +200,8 @@ def signatures(frame: pd.DataFrame) -> str:
 @note
 def no_baseline(frame: pd.DataFrame) -> str:
     """Return a sentence where no run is the baseline."""
-    return "" if BASE in set(ours(frame)["run"]) else f"No run is named {BASE}."
+    runs = set(ours(frame)["run"])
+    return f"No run is named {BASE}." if runs and BASE not in runs else ""
 
 
 @note

@@ -11,6 +11,7 @@ NONE = "–"
 """The cell of a value that is not known."""
 
 Format = Callable[..., str]
+_OPTIONS = ("where", "per", "optional")
 
 
 def first(values: pd.Series) -> str:
@@ -68,6 +69,12 @@ def mean_range(values: pd.Series, digits: int = 2) -> str:
     return f"{mean(values, digits)}{ends}"
 
 
+def span(values: pd.Series, digits: int = 2) -> str:
+    """Return the least and the largest value."""
+    known = values.dropna().astype(float)
+    return f"{known.min():.{digits}f} to {known.max():.{digits}f}" if len(known) else NONE
+
+
 def mean_count(values: pd.Series) -> str:
     """Return the mean of counts: a whole number, or one decimal."""
     known = values.dropna().astype(float)
@@ -96,6 +103,12 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
     return ", ".join(f"{a:+z.{digits}f} to {b:+z.{digits}f}" for a, b in both) or NONE
 
 
+def ends(values: pd.Series, digits: int = 2) -> str:
+    """Return intervals whose low and high ends stand in turn, a row for each."""
+    known = values.dropna().astype(float)
+    return interval(*(known.iloc[side::2].reset_index(drop=True) for side in (0, 1)), digits)
+
+
 def bounds(
     value: pd.Series, low: pd.Series, high: pd.Series, digits: int = 2, unit: str = ""
 ) -> str:
@@ -120,18 +133,23 @@ def p_value(value: float) -> str:
 FORMATS: dict[str, Format] = {
     function.__name__: function
     for function in (first, text, listed, count, mean, mean_sd, mean_significant, mean_range)
-    + (mean_count, percent, thousands, p, interval, bounds)
+    + (span, mean_count, percent, thousands, p, interval, ends, bounds)
 } | {"sum": total}
 """Formats that a declaration may name."""
 
 
 def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
-    """Return the cell that a declaration describes: `{format: column or columns, option: …}`."""
-    options = {key: value for key, value in spec.items() if key not in ("where", "optional")}
+    """Return the cell that a declaration describes: `{format: column or columns, option: …}`.
+
+    With `per: seed`, the format gets the mean of every seed.
+    """
+    options = {key: value for key, value in spec.items() if key not in _OPTIONS}
     (name,) = [key for key in options if key in FORMATS]
     columns = options.pop(name)
     chosen = rows.query(spec["where"]) if "where" in spec else rows
     names: Sequence[str] = [columns] if isinstance(columns, str) else columns
+    if "per" in spec:
+        chosen = chosen.groupby(spec["per"], sort=False)[list(names)].mean()
     return FORMATS[name](*(chosen[column] for column in names), **options)
 
 

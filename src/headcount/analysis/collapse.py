@@ -103,6 +103,8 @@ def collapsed_in_training(
     Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the
     loss with all heads was above the loss with masked heads.
     """
+    if masks.empty or curves.empty:
+        return pd.DataFrame(columns=RUN)
     most = late_frequencies(masks, trained_runs).groupby(RUN).max()
     abandoned = most[most >= ABANDONED - ROUNDING].index
     late = second_half(with_updates(curves)).groupby(RUN)

@@ -107,13 +107,15 @@ def run_of(path: Path) -> tuple[str, str, int]:
 
 def _read(kind: str, paths: list[Path]) -> Any:
     names = INPUTS[kind].names
+    if INPUTS[kind].folder in ("text", "bpe"):
+        return paths
     if names == ("run.json",):
         return read_runs(paths)
     if all(name.endswith(".csv") for name in names):
         frame = read_csv(paths, INPUTS[kind].columns, INPUTS[kind].rows)
         metric = INPUTS[kind].metric
         return frame.rename(columns={metric: "score"}).assign(metric=metric) if metric else frame
-    if INPUTS[kind].folder in ("text", "bpe") or not all(name.endswith(".json") for name in names):
+    if not all(name.endswith(".json") for name in names):
         return paths
     return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
 

@@ -32,6 +32,22 @@ class Input(NamedTuple):
         return f"{', '.join(self.names)} of {OWNERS[self.owner]}"
 
 
+_SCORED = ("delta", "delta_low", "delta_high", "p")
+_ABLATION = ("test_set", "order", "index", "kind", "layer", "head", "heads_masked", *_SCORED)
+_PROFILE = ("test_set", "scope", "order", "index", "draw", "heads_masked", *_SCORED)
+_AREAS = ("test_set", "scope", "order", "area", "low", "high", "against", *_SCORED)
+_TIMES = ("phase", "batch_size", "repeat", "sentences", "steps", "seconds")
+_VALUES = ("kind", "layer", "head", "statistic", "value")
+_POSITIONS = (*_VALUES, "offset", "hits", "trials")
+_SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
+_SYNTAX += ("baseline_only", "half_trials", "half_hits")
+_MASKS = ("step", "kind", "layer", "head", "masked")
+_SLOPES = ("step", "kind", "layer", "head", "slope_mean", "slope_sd", "importance")
+_GATES = ("step", "kind", "layer", "head", "p_zero", "gate")
+_UNTUNED = ("test_set", "order", "as_run", "draw", "heads_masked", "bleu", "signature", *_SCORED)
+_TIMED = ("model", "heads_left", "parameters", "file_bytes", *_TIMES)
+_SINGLE = "order == 'single'"
+
 OWNERS = {
     "jobs": "every job; no input of a rule, since they change at every run",
     "outputs": "every other chapter",
@@ -54,8 +70,7 @@ OWNERS = {
     "classifiers": "classifiers of sentence pairs",
 }
 
-_HEAD = ("kind", "layer", "head")
-_SLOPES = ("slope_mean", "slope_sd", "importance")
+_CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
@@ -72,56 +87,83 @@ INPUTS = {
     "variants": Input("by_variant", "train", ("run.json",)),
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
-    "curves": Input("runs", "train", ("curves.csv",)),
-    "masks": Input("runs", "train", ("masks.csv",), ("step", *_HEAD, "masked")),
-    "slopes": Input("runs", "train", ("slopes.csv",), ("step", *_HEAD, *_SLOPES)),
-    "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
-    "importance": Input("runs", "heads", ("importance.csv",)),
+    "curves": Input("runs", "train", ("curves.csv",), _CURVE, "step > 0"),
+    "masks": Input("runs", "train", ("masks.csv",), _MASKS),
+    "slopes": Input("runs", "train", ("slopes.csv",), _SLOPES),
+    "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
+    "importance": Input("runs", "heads", ("importance.csv",), _VALUES),
     "importance_facts": Input("runs", "heads", ("importance.json",)),
-    "relevance": Input("runs", "heads", ("relevance.csv",)),
-    "attention": Input("runs", "heads", ("attention.csv",)),
-    "positions": Input("runs", "heads", ("positions.csv",)),
-    "syntax": Input("runs", "heads", ("syntax.csv",)),
+    "relevance": Input("runs", "heads", ("relevance.csv",), _VALUES),
+    "attention": Input("runs", "heads", ("attention.csv",), _VALUES),
+    "positions": Input("runs", "heads", ("positions.csv",), _POSITIONS),
+    "syntax": Input("runs", "heads", ("syntax.csv",), _SYNTAX),
     "role_facts": Input("runs", "heads", ("roles.json",)),
     "sentence_maps": Input("runs", "heads", ("sentences.jsonl",)),
-    "masking": Input("same_heads", "masking", ("headmask.csv",), metric="bleu"),
+    "masking": Input(
+        "same_heads",
+        "masking",
+        ("headmask.csv",),
+        ("test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta")
+        + ("delta_low", "delta_high"),
+        "ranking == 'own' and order == 'none'",
+        "bleu",
+    ),
     "masking_facts": Input("same_heads", "masking", ("headmask.json",)),
     "start_scores": Input("compared", "train", ("bleu.json",)),
-    "start_curves": Input("compared", "train", ("curves.csv",)),
-    "untuned": Input("starts", "masking", ("untuned_masking.csv",), metric="bleu"),
+    "start_curves": Input("compared", "train", ("curves.csv",), ("step",)),
+    "untuned": Input("starts", "masking", ("untuned_masking.csv",), _UNTUNED, metric="bleu"),
     "untuned_facts": Input("starts", "masking", ("untuned_masking.json",)),
     "pruned_runs": Input("pruned", "prune", ("run.json",)),
-    "kept": Input("pruned", "prune", ("heads.csv",)),
+    "kept": Input("pruned", "prune", ("heads.csv",), _VALUES, "statistic == 'gate'"),
     "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
     "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
-    "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
-    "gates": Input("gates", "prune", ("gates.csv",)),
-    "pruned_attention": Input("penalised", "prune", ("attention.csv",)),
-    "pruned_positions": Input("penalised", "prune", ("positions.csv",)),
-    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",)),
+    "pruned_curves": Input("pruned", "prune", ("curves.csv",), ("step",)),
+    "gates": Input("gates", "prune", ("gates.csv",), _GATES),
+    "pruned_attention": Input("penalised", "prune", ("attention.csv",), _VALUES),
+    "pruned_positions": Input("penalised", "prune", ("positions.csv",), _POSITIONS),
+    "pruned_syntax": Input("penalised", "prune", ("syntax.csv",), _SYNTAX),
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
-    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
-    "loss_change": Input("ablated", "masking", ("loss_change.csv",)),
-    "more_measures": Input("measured", "masking", ("measures.csv",)),
+    "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",), _TIMED),
+    "loss_change": Input("ablated", "masking", ("loss_change.csv",), _VALUES),
+    "more_measures": Input("measured", "masking", ("measures.csv",), _VALUES),
     "more_measures_facts": Input("measured", "masking", ("measures.json",)),
     "fisher": Input("measured", "masking", ("measures_fisher.csv",)),
     "means": Input("measured", "masking", ("measures_means.csv",)),
-    "ablation": Input("ablated", "masking", ("ablation.csv",), metric="bleu"),
+    "ablation": Input(
+        "ablated", "masking", ("ablation.csv",), ("bleu", *_ABLATION), _SINGLE, "bleu"
+    ),
     "ablation_facts": Input("ablated", "masking", ("ablation.json",)),
-    "profiles": Input("ablated", "masking", ("pruning_profile.csv",), metric="bleu"),
-    "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",)),
-    "share_speed": Input("timed", "masking", ("share_speed.csv",)),
-    "importance_speed": Input("timed", "masking", ("importance_speed.csv",)),
-    "training": Input("profiled", "masking", ("training_profile.csv",)),
-    "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
+    "profiles": Input(
+        "ablated", "masking", ("pruning_profile.csv",), ("bleu", "heads", *_PROFILE), metric="bleu"
+    ),
+    "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",), _AREAS),
+    "share_speed": Input("timed", "masking", ("share_speed.csv",), ("model", *_TIMES)),
+    "importance_speed": Input(
+        "timed", "masking", ("importance_speed.csv",), ("work", "repeat", "seconds")
+    ),
+    "training": Input(
+        "profiled", "masking", ("training_profile.csv",), ("update", "bleu"), metric="bleu"
+    ),
+    "training_heads": Input(
+        "profiled", "masking", ("training_profile_heads.csv",), ("update", *_VALUES)
+    ),
     "classifier_ablation": Input(
-        "classifiers", "masking", ("classifier_ablation.csv",), metric="accuracy"
+        "classifiers",
+        "masking",
+        ("classifier_ablation.csv",),
+        ("accuracy", *_ABLATION),
+        _SINGLE,
+        "accuracy",
     ),
     "classifier_facts": Input("classifiers", "masking", ("classifier_ablation.json",)),
     "classifier_profiles": Input(
-        "classifiers", "masking", ("classifier_profile.csv",), metric="accuracy"
+        "classifiers",
+        "masking",
+        ("classifier_profile.csv",),
+        ("accuracy", *_PROFILE),
+        metric="accuracy",
     ),
-    "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",)),
+    "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",), _AREAS),
 }
 
 OF_TRAINING = ("curves", "masks", "slopes")

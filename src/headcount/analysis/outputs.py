@@ -41,6 +41,9 @@ Cell = dict[str, Value | list[str]]
 class Draw(Section):
     """How the renderer draws a figure; see `figures/render.py`."""
 
+    frame: str = ""
+    """A function of the output's module that makes the frame to draw from the output's `frame`."""
+
     special: str = ""
     """A function of `figures/special.py` that draws the whole figure."""
 
@@ -50,17 +53,27 @@ class Draw(Section):
     panels: list[str] = []
     """Columns whose values make a panel each."""
 
-    across: str = ""
-    """A column whose values stand side by side, in a row for each panel."""
+    across: str | list[str] = ""
+    """A column whose values stand side by side, in a row for each panel; or such columns, whose
+    values layers call `_value`."""
 
     abreast: int = 0
     """Most panels in a row; 0 for the renderer's choice."""
 
     title: str = ""
-    """Title of a panel, with names of its columns in braces."""
+    """Title of a panel, with names of columns in braces; {panel} is the title without this."""
 
     style: str = ""
     """The column that chooses colour, line and marker, and names the legend's entries."""
+
+    where: str = ""
+    """A query that chooses rows of the frame."""
+
+    ordered: bool = False
+    """Whether styles are ordered values: their colours go from dark to light."""
+
+    legend: str = "{}"
+    """Text of the legend for a value of the style column that is not in `labels`."""
 
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""
@@ -123,6 +136,9 @@ class Output(Section):
 
     csv: dict[str, str] = {}
     """New names of columns in the CSV."""
+
+    csv_columns: list[str] = []
+    """Columns that the CSV has, in this order; all unless given."""
 
     caption: str = ""
     """At most two sentences, with names of functions of `captions.py` in braces."""
@@ -265,7 +281,7 @@ CHAPTERS = (
 
 
 class _File(Section):
-    """One file of declarations."""
+    """One file of declarations. An entry with `like` is completed from the entry of that name."""
 
     chapter: str
     outputs: dict[str, dict[str, Any]]
@@ -292,12 +308,26 @@ def chapters() -> tuple[Chapter, ...]:
 
 def _declared() -> Iterator[Output]:
     questions = {chapter.name: chapter.question for chapter in CHAPTERS}
-    for path in sorted(_TABLES.glob("*.yaml")):
-        file = read_settings(path, _File)
+    files = {path: read_settings(path, _File) for path in sorted(_TABLES.glob("*.yaml"))}
+    entries: dict[str, dict[str, Any]] = {}
+    for path, file in files.items():
         for key, entry in file.outputs.items():
-            given = {"question": questions[file.chapter], "name": key.partition(" ")[0]} | entry
-            where = {"module": f"{_PACKAGE}.{path.stem}", "chapter": file.chapter}
-            yield Output.model_validate(given | where)
+            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | entry
+    for file in files.values():
+        for key in file.outputs:
+            given = {"question": questions[file.chapter]} | _completed(entries[key], entries)
+            own = {"name": key.partition(" ")[0], "chapter": file.chapter}
+            yield Output.model_validate(given | own)
+
+
+def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return an entry, completed from the entry that it is `like`: mappings key by key."""
+    if "like" not in entry:
+        return entry
+    base = _completed(entries[entry["like"]], entries)
+    own = {key: value for key, value in entry.items() if key not in ("like", "module")}
+    mappings = {key: base.get(key, {}) | value for key, value in own.items() if type(value) is dict}
+    return base | own | mappings
 
 
 def _order(output: Output) -> tuple:

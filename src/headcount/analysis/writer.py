@@ -39,7 +39,7 @@ def write_table(
     Raises UserError if the frame has no row or an infinite number.
     """
     _check(frame, folder / output.name)
-    write_csv(frame.rename(columns=output.csv), folder / f"{output.name}.csv")
+    write_data(output, frame, folder)
     shown = readable_table(output, frame)
     write_text(folder / f"{output.name}.md", _markdown(shown, text))
     write_text(folder / f"{output.name}.tex", _latex(shown, text, output.name))
@@ -47,8 +47,18 @@ def write_table(
     write_json(folder / f"{output.name}.json", text._asdict() | rows | {"provenance": origin})
 
 
+def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
+    """Write the CSV of an output: see `Output.csv` and `Output.csv_columns`."""
+    chosen = frame[output.csv_columns or list(frame)]
+    write_csv(chosen.rename(columns=output.csv), folder / f"{output.name}.csv")
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits; a missing value is an empty cell."""
+    """Write a frame with ten significant digits; a missing value is an empty cell.
+
+    Columns whose name begins with _ are for readers and figures only.
+    """
+    frame = frame[[name for name in frame if not str(name).startswith("_")]]
     exact = frame.astype(object).where(frame.notna(), "").map(_exact)
     write_text(path, exact.to_csv(index=False, lineterminator="\n"))
 
@@ -73,7 +83,7 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    return column.replace("_", " ")
+    return column.replace("_", " ").strip()
 
 
 def _check(frame: pd.DataFrame, path: Path) -> None:

@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.patheffects import withStroke
 
 from headcount.analysis.figures.style import GREY
+
+_RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 
 Mark = Callable[..., Any]
 MARKS: dict[str, Mark] = {}
@@ -29,7 +32,14 @@ def mark(function: Mark) -> Mark:
 
 @mark
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`)."""
+    """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
+
+    `low` is drawn no lower than `floor`. `mean: true` draws the mean of all rows with the same
+    `x`, with a band from least to largest.
+    """
+    if layer.get("mean"):
+        rows = rows.groupby(layer["x"])[layer["y"]].agg(["mean", "min", "max"]).reset_index()
+        layer = layer | {"y": "mean", "low": "min", "high": "max"}
     x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
     often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
     width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
@@ -41,7 +51,7 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if "low" in layer:
         band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
-        panel.fill_between(x, low, high, **band)
+        panel.fill_between(x, low.clip(lower=layer.get("floor")), high, **band)
 
 
 @mark
@@ -105,7 +115,7 @@ def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: floa
 def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a vertical line at `x` of every row, or at the number `at`."""
     places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
-    for number, x in enumerate(places):
+    for number, x in enumerate(dict.fromkeys(places)):
         look = _REFERENCE | _line_style(style)
         panel.axvline(x, **(look | {"label": None} if number else look))
 
@@ -139,20 +149,33 @@ def heat(
 ) -> Any:
     """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
 
-    `symbols` maps boolean columns to a text that is written into the cells where they are true.
+    `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
+    With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
+    `text` is written into all cells, with names of columns in braces.
     """
-    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
-    height, width = (int(rows[axis].max()) + 1 for axis in ("_y", "_x"))
-    cells = np.full((height, width), np.nan)
-    cells[np.ix_(table.index.astype(int), table.columns.astype(int))] = table.to_numpy()
+    columns = layer["x"] if layer.get("ends") else "_x"
+    table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
+    table = table.reindex(range(int(rows["_y"].max()) + 1))
     panel.set_facecolor("#BBBBBB")
     panel.grid(visible=False)
-    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm, "aspect": "auto"}
-    image = panel.imshow(cells, **options)
-    for column, text in layer.get("symbols", {}).items():
-        for row in rows[rows[column].fillna(False).astype(bool)].itertuples():
-            place = (rows.loc[row.Index, "_x"], rows.loc[row.Index, "_y"])
-            panel.annotate(text, place, ha="center", va="center", fontsize=8)
+    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm}
+    if layer.get("ends"):
+        edges = np.arange(len(table) + 1) - 0.5
+        image = panel.pcolormesh([0, *table.columns], edges, table, rasterized=True, **options)
+        panel.set_ylim(edges[-1], edges[0])
+    else:
+        cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
+        image = panel.imshow(cells, aspect="auto", **options)
+    look = {"ha": "center", "va": "center"}
+    for condition, text in layer.get("symbols", {}).items():
+        chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
+        for place in zip(chosen["_x"], chosen["_y"], strict=True):
+            panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
+    for row in rows.to_dict("records") if "text" in layer else ():
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        look |= {"fontsize": 7, "color": "white" if dark else "black"}
+        text = layer["text"].format(**row)
+        panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 
 
@@ -168,6 +191,7 @@ def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
     """Return lengths of error bars below and above; 0 where no interval is known."""
     middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
+    low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
 
 

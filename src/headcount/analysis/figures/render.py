@@ -1,24 +1,21 @@
 """The renderer: panels, styles, marks and axes of a figure, from its declaration."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize, SymLogNorm, TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
 
 from headcount.analysis.captions import fill
+from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
 from headcount.analysis.figures import special
+from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.prepare import is_category, prepared, with_places
 from headcount.analysis.figures.style import (
     PAGE,
     colour_bar,
@@ -27,6 +24,7 @@ from headcount.analysis.figures.style import (
     make_styles,
     message,
     set_title,
+    shades,
     style_groups,
     use_style,
 )
@@ -51,107 +49,118 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     use_style()
     spec = output.draw
-    if spec.special:
-        function = getattr(special, spec.special)
-        return data.call(function, {"frame": frame, "output": output} | spec.options)
     if frame.empty:
         return message("This experiment has no such run.")
-    styles = _styles(output, frame, data)
-    panels = list(_panels(spec, _with_places(spec, frame), list(styles)))
+    if spec.frame:
+        frame = data.call(getattr(import_module(output.module), spec.frame), {"frame": frame})
+    spec, frame = prepared(spec, frame)
+    output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
+    styles = _styles(output, frame, data, collapsed)
+    if spec.special:
+        given = {"frame": frame, "output": output, "styles": styles} | spec.options
+        return data.call(getattr(special, spec.special), given)
+    panels = list(_panels(spec, with_places(spec, frame), list(styles)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
-        set_title(panel, item.title)
+        set_title(panel, item.title + _remark(spec, item.rows, collapsed))
     used = {(item.row, item.column) for item in panels}
     for row, line in enumerate(axes):
         for column, panel in enumerate(line):
             if (row, column) not in used:
                 panel.remove()
     for item in panels:
-        _set_axes(
+        set_axes(
             axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
         )
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
-    legend_above(figure, (axes[item.row][item.column] for item in panels))
+    order = [style["label"] for style in styles.values()]
+    legend_above(figure, (axes[item.row][item.column] for item in panels), order)
     return figure
 
 
-def _styles(output: Output, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, Any]]:
-    """Return the style of every value of the style column."""
+def _collapsed(output: Output, data: Data) -> pd.DataFrame:
+    """Return pair, run and seed of the trainings that are marked; none without `masks`."""
+    marked = "masks" in output.kinds
+    return data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
+
+
+def _styles(
+    output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
+) -> dict[Any, dict[str, Any]]:
+    """Return the style of every value of the style column; a run's is the same in all figures."""
     column = output.draw.style
     if not column:
         return {}
-    collapsed = {}
-    if column == "run" and "masks" in output.kinds and set(RUN) <= set(frame):
-        collapsed = collapse_labels(frame, data.call(collapsed_in_training))
-    return make_styles(list(frame[column].dropna().unique()), output.draw.labels, collapsed)
+    values, labels = list(frame[column].dropna().unique()), {}
+    known = list(data.load("trained_runs")) if column == "run" else []
+    if column == "run" and len(collapsed):
+        trainings = data.load("curves")[RUN].drop_duplicates()
+        shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
+        labels = collapse_labels(trainings.merge(shown), collapsed)
+    texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
+    every = list(dict.fromkeys([*known, *values]))
+    styles = make_styles(every, texts | output.draw.labels, labels)
+    if output.draw.ordered:
+        for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
+            style["color"] = colour
+    return {value: style for value, style in styles.items() if value in values}
 
 
-def _with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories."""
-    placed = frame.copy()
-    for layer in spec.layers:
-        for side in ("x", "y"):
-            columns = layer.get(side)
-            if layer["mark"] == "heat" or _is_category(frame, columns):
-                names = [columns] if isinstance(columns, str) else columns
-                keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
-                placed[f"_{side}"] = pd.factorize(keys)[0]
-    return placed
-
-
-def _is_category(frame: pd.DataFrame, column: Any) -> bool:
-    return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])
+def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
+    """Return the end of a title for the panel of one training that collapsed."""
+    if spec.style == "run" or not set(RUN) <= set(rows):
+        return ""
+    trainings = rows[RUN].drop_duplicates()
+    alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
+    return ": collapsed" if alone else ""
 
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
     """Yield all panels in their places."""
-    groups = style_groups(values) if spec.style and spec.split_styles else [None]
-    place, across = 0, list(frame[spec.across].unique()) if spec.across else []
-    columns = _columns(spec, frame, len(groups))
-    for key, rows in frame.groupby(spec.panels, sort=False) if spec.panels else [((), frame)]:
-        for group in groups:
-            part = rows[rows[spec.style].isin(group)] if group is not None else rows
-            if across:
-                lines = -(-len(across) // columns)
-                for number, value in enumerate(across):
-                    cell = part[part[spec.across] == value]
-                    if len(cell):
-                        title = _title(spec, [*spec.panels, spec.across], (*key, value), cell)
-                        yield _Panel(
-                            place * lines + number // columns, number % columns, title, cell
-                        )
-                place += 1
-            elif len(part):
-                title = _title(spec, spec.panels, key, part)
-                yield _Panel(place // columns, place % columns, title, part)
-                place += 1
+    parts = list(_parts(spec, frame, values))
+    across = list(frame[spec.across].unique()) if spec.across else []
+    columns = _columns(spec, len(across) or len(parts))
+    lines = -(-len(across) // columns)
+    for place, (key, part) in enumerate(parts):
+        if not across:
+            yield _Panel(*divmod(place, columns), _title(spec, spec.panels, key, part), part)
+        for number, value in enumerate(across):
+            cell = part[part[spec.across] == value]
+            if len(cell):
+                line, column = divmod(number, columns)
+                title = _title(spec, [*spec.panels, spec.across], (*key, value), cell)
+                yield _Panel(place * lines + line, column, title, cell)
 
 
-def _columns(spec: Draw, frame: pd.DataFrame, groups: int) -> int:
-    """Return the number of panels in a row."""
-    most = int((PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST)
-    if spec.across:
-        count = frame[spec.across].nunique()
-        return -(-count // -(-count // (spec.abreast or most)))
-    count = frame.groupby(spec.panels).ngroups * groups if spec.panels else groups
-    return min(count, spec.abreast or _ABREAST)
+def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple]:
+    """Yield key and rows of every panel, or of every row of panels if there are some across."""
+    groupby = {"by": spec.panels, "sort": False, "dropna": False}
+    for key, rows in frame.groupby(**groupby) if spec.panels else [((), frame)]:
+        present = [value for value in values if (rows[spec.style] == value).any()]
+        if not present or not spec.split_styles:
+            yield key, rows
+            continue
+        for group in style_groups(present):
+            yield key, rows[rows[spec.style].isin(group)]
+
+
+def _columns(spec: Draw, count: int) -> int:
+    """Return the number of panels in a row, of so many."""
+    if not spec.across:
+        return min(count, spec.abreast or _ABREAST)
+    most = spec.abreast or int((PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
+    return -(-count // -(-count // most))
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
-    values = {name: _label(spec, value) for name, value in zip(columns, key, strict=True)}
-    if spec.title:
-        return spec.title.format(**(rows.iloc[0].to_dict() | values))
-    if "seed" in values:
-        values["seed"] = f"seed {values['seed']}"
-    return ", ".join(value for value in values.values() if value)
-
-
-def _label(spec: Draw, value: Any) -> str:
-    return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
+    values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
+    seed = {"seed": f"seed {values['seed']}"} if values.get("seed") else {}
+    panel = ", ".join(value for value in (values | seed).values() if value)
+    return spec.title.format(**(rows.iloc[0].to_dict() | values | {"panel": panel})) or panel
 
 
 def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]:
@@ -173,7 +182,7 @@ def _draw_layers(
             fixed["label"] = layer["label"]
         if layer["mark"] == "heat":
             image = MARKS["heat"](panel, chosen, layer, fixed, 0, norm=_norm(spec, layer, frame))
-            _label_cells(panel, chosen, layer, spec)
+            label_cells(panel, chosen, layer, spec)
         elif spec.style and layer.get("style", True):
             _draw_styled(panel, chosen, layer, spec, styles, fixed)
         else:
@@ -196,7 +205,7 @@ def _draw_styled(
 
 def _placed(layer: dict, rows: pd.DataFrame) -> dict:
     """Return the layer with the columns `_x` and `_y` in place of categories."""
-    sides = {side: f"_{side}" for side in ("x", "y") if _is_category(rows, layer.get(side))}
+    sides = {side: f"_{side}" for side in ("x", "y") if is_category(rows, layer.get(side))}
     return layer | sides
 
 
@@ -214,80 +223,3 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
         reach = max(abs(low - centre), abs(high - centre)) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)
     return Normalize(low, high)
-
-
-def _label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes."""
-    for side in ("x", "y"):
-        columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
-        cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
-        step = -(-len(cells) // 10) if side == "x" else 1
-        cells = cells.iloc[::step]
-        names = [
-            " ".join(_label(spec, value) for value in row) for row in cells[columns].to_numpy()
-        ]
-        getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
-    panel.tick_params(labelsize="small")
-    if not isinstance(layer["y"], str):
-        firsts = rows.drop_duplicates("_y").sort_values("_y")
-        changes = firsts[layer["y"][0]].ne(firsts[layer["y"][0]].shift())
-        for place in firsts.loc[changes, "_y"].iloc[1:]:
-            panel.axhline(place - 0.5, color="black", linewidth=1.2)
-
-
-def _set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
-    """Set both axes; a heat map names its cells only at the left and at the bottom."""
-    spec = output.draw
-    for side, options in (("x", spec.x), ("y", spec.y)):
-        _set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    if any(layer["mark"] == "heat" for layer in spec.layers):
-        if not panel.get_subplotspec().is_first_col():
-            panel.set(yticklabels=[], ylabel="")
-        if above:
-            panel.set(xlabel="")
-
-
-def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
-    """Set label, scale, limits and ticks of one axis."""
-    axis = getattr(panel, f"{side}axis")
-    axis.label.set(text=label, fontsize="medium")
-    scale = options.get("scale", "linear")
-    if scale.startswith("log"):
-        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
-    elif scale == "symlog":
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
-    if options.get("integer"):
-        axis.set_major_locator(MaxNLocator(6, integer=True))
-    if "ticks" in options:
-        _set_ticks(panel, side, options["ticks"], frame)
-    if options.get("percent"):
-        axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
-    limits = {
-        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
-    }
-    if side == "x":
-        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
-    getattr(panel, f"set_{side}lim")(**limits)
-
-
-def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
-    """Put ticks at the values of a column, at `{value: label}`, or at a list of values."""
-    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
-        values = list(frame[ticks].unique())
-        ticks = dict(enumerate(values))
-    elif isinstance(ticks, str):
-        values = sorted(frame[ticks].dropna().unique())
-        ticks = {value: f"{value:g}" for value in values}
-    elif isinstance(ticks, list):
-        ticks = {value: f"{value:g}" for value in ticks}
-    places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(ticks) else {}
-    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
-    getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
-
-
-def _is_long(ticks: dict) -> bool:
-    return sum(len(str(label)) for label in ticks.values()) > 34

@@ -1,1 +1,125 @@
 """Figures that a declaration cannot describe, drawn by hand."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+from headcount.analysis.captions import fill
+from headcount.analysis.collapse import Collapsed, collapse_labels
+from headcount.analysis.figures.axes import set_axis
+from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.style import (
+    draw_legend,
+    grid,
+    legend_above,
+    make_styles,
+    set_title,
+    style_groups,
+)
+from headcount.analysis.frames import Data
+from headcount.analysis.outputs import Output
+
+Style = dict[str, Any]
+
+
+def importance_distribution(
+    frame: pd.DataFrame, output: Output, styles: dict[str, Style], data: Data
+) -> Figure:
+    """Draw all heads by run (left) and heads by rank (right), a row for each pair.
+
+    A pair with more runs than a panel has room for has several rows.
+    """
+    parts = [
+        (pair, rows, runs)
+        for pair, rows in frame.groupby("pair", sort=False)
+        for runs in style_groups([run for run in styles if run in set(rows["run"])])
+    ]
+    height = max(2.6, 0.45 * max(len(runs) for *_, runs in parts))
+    figure, axes = grid(len(parts), 2, (4.5, height), (0, 0.6))
+    scale = {"scale": "linear" if (frame["importance"] <= 0).any() else "log"}
+    label = fill(output.draw.x["label"], output, frame, data)
+    for (left, right), (pair, rows, runs) in zip(axes, parts, strict=True):
+        for place, run in enumerate(runs):
+            _heads(left, rows.loc[rows["run"] == run, "importance"], place, styles[run])
+            _ranked(right, rows[rows["run"] == run], styles[run])
+        left.set_yticks(range(len(runs)), [styles[run]["label"] for run in runs])
+        left.invert_yaxis()
+        left.grid(axis="y", visible=False)
+        right.axhline(1, color="black", linewidth=0.6)
+        set_title(left, pair)
+        set_axis(left, "x", scale, frame, label)
+        set_axis(right, "x", {"integer": True}, frame, "rank (1: most important)")
+        set_axis(right, "y", scale, frame, "importance / mean importance")
+    draw_legend(figure, {style["label"]: Line2D([], [], **style) for style in styles.values()})
+    return figure
+
+
+def _heads(panel: Axes, values: pd.Series, place: int, style: Style) -> None:
+    """Draw a dot for every head of one run, over the box of their quartiles."""
+    y = place + np.random.default_rng(0).uniform(-0.3, 0.3, len(values))
+    dots = pd.DataFrame({"x": values, "y": y})
+    look = {key: style[key] for key in ("color", "markerfacecolor") if key in style}
+    MARKS["scatter"](panel, dots, {"x": "x", "y": "y", "size": 7}, look | {"alpha": 0.5}, 0)
+    line = {"color": style["color"], "linewidth": 1.5}
+    lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
+    where = {"positions": [place], "widths": 0.6, "orientation": "horizontal"}
+    medians = {"medianprops": {"color": "black", "linewidth": 2}}
+    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines, **medians)
+
+
+def _ranked(panel: Axes, rows: pd.DataFrame, style: Style) -> None:
+    """Draw the mean over seeds of the heads of every rank, with its standard deviation."""
+    ranks = rows.groupby("rank")["relative"].agg(["mean", "std"]).fillna({"std": 0})
+    low, high = ranks["mean"] - ranks["std"], ranks["mean"] + ranks["std"]
+    table = ranks.assign(low=low.clip(lower=rows["relative"].min()), high=high).reset_index()
+    layer = {"x": "rank", "y": "mean", "low": "low", "high": "high", "sparse": True}
+    MARKS["line"](panel, table, layer, style, 0)
+
+
+_TIMES = {"step": "updates", "minutes": "minutes of training"}
+_LOSSES = {"dev_loss": "dev loss", "train_loss": "training loss"}
+
+
+def loss_curves(frame: pd.DataFrame, collapsed: Collapsed) -> Figure:
+    """Draw losses of every run by updates and by minutes: means over seeds and their range."""
+    styles = make_styles(list(frame["run"].unique()), {}, collapse_labels(frame, collapsed))
+    rows = list(product(frame["pair"].unique(), style_groups(list(styles)), _LOSSES))
+    figure, axes = grid(len(rows), len(_TIMES), (4.5, 2.5), (0, 0.6), sharey="row")
+    for line, (pair, group, loss) in zip(axes, rows, strict=True):
+        of_pair = frame[(frame["pair"] == pair) & frame["run"].isin(group)]
+        for panel, time in zip(line, _TIMES, strict=True):
+            for run, of_run in of_pair.groupby("run", sort=False):
+                points = _while_all_train(of_run, time, loss)
+                layer = {"x": time, "y": "mean", "low": "min", "high": "max", "sparse": True}
+                MARKS["line"](panel, points, layer, styles[run], 0)
+            _set_axes(panel, time)
+        set_title(line[0], f"{pair}: {_LOSSES[loss]}")
+        line[0].set_ylabel("nats per target token")
+    legend_above(figure, (panel for line in axes for panel in line))
+    return figure
+
+
+def _while_all_train(curves: pd.DataFrame, time: str, loss: str) -> pd.DataFrame:
+    """Return mean and range of the loss over seeds, for the updates that all seeds have."""
+    seeds = curves.groupby("step")["seed"].transform("nunique")
+    common = curves.assign(minutes=curves["seconds"] / 60)[seeds == seeds.max()]
+    steps = common.groupby("step", as_index=False)
+    return (
+        steps[loss].agg(["mean", "min", "max"]).assign(minutes=steps["minutes"].mean()["minutes"])
+    )
+
+
+def _set_axes(panel: Axes, time: str) -> None:
+    panel.set_xlabel(_TIMES[time])
+    panel.set_xlim(left=0)
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=time == "step"))
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    panel.yaxis.set_minor_formatter(NullFormatter())

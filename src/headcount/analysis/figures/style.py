@@ -20,7 +20,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from matplotlib.transforms import Bbox
 
 from headcount.analysis.outputs import Output
-from headcount.analysis.writer import Text, write_csv
+from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
 PAGE = 9.2
@@ -144,14 +144,18 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
     return bar
 
 
-def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
-    """Draw one legend above all panels, with every label once; curves come first."""
+def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
+    """Draw one legend above all panels, every label once: labels in `order`, then other curves."""
     handles: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
-    if labels:
+    places = {label: place for place, label in enumerate(order, -len(order))}
+    keys = {
+        label: (places.get(label, 0), not isinstance(handles[label], Container))
+        for label in handles
+    }
+    if labels := sorted(handles, key=keys.__getitem__):
         draw_legend(figure, {label: handles[label] for label in labels})
 
 
@@ -185,7 +189,7 @@ def write_figure(
     box = drawing.get_tightbbox().padded(_MARGIN)
     for kind in _METADATA:
         save_drawing(drawing, folder / f"{output.name}.{kind}", box)
-    write_csv(frame.rename(columns=output.csv), folder / f"{output.name}.csv")
+    write_data(output, frame, folder)
     write_json(folder / f"{output.name}.json", text._asdict() | {"provenance": origin})
 
 

@@ -1,67 +1,96 @@
-"""What Michel et al. print of heads removed from trained models. Layers and heads count from 1."""
+"""Numbers that Michel et al. print of heads removed from trained models, in our units.
 
+Layers and heads count from 0. The column `metric` names the score: `bleu` or `accuracy`.
+"""
+
+from math import ceil
 from pathlib import Path
 
 import pandas as pd
 
+from headcount.analysis.frames import BASE
 from headcount.analysis.published.numbers import Published
 from headcount.base.settings.reader import read_settings
 
 _PAPER = read_settings(Path(__file__).with_suffix(".yaml"), Published)
 SOURCE, METRIC, BESIDE_OURS = _PAPER.source, _PAPER.metric, _PAPER.beside_ours
 table = _PAPER.table
-PAIR = "wmt14.en-fr"
-SMALL_PAIR = "iwslt14.de-en"
-CLASSIFIER = "BERT"
-CLASSIFIER_HEADS = 12  # of a layer
+_MODEL = {"pair": "wmt14.en-fr", "run": BASE, "test_set": "newstest2013", "metric": "bleu"}
+_SMALL = {"pair": "iwslt14.de-en", "run": BASE, "metric": "bleu"}
+_BERT = {"pair": "MultiNLI", "run": "BERT", "test_set": "matched", "metric": "accuracy"}
+_BERT_HEADS = 12  # in a layer
 
 
 def single_heads() -> pd.DataFrame:
-    """Table 1, encoder self-attention: layer, head, value (BLEU change), significant (p < 0.01)."""
-    return _with_significance("table1", ["layer", "head"])
+    """Return Table 1: effects of masking single heads of encoder self-attention."""
+    heads = _values("table1", "delta").merge(_values("significant_table1", "significant"))
+    heads[["layer", "head"]] -= 1
+    return heads.assign(**_MODEL, kind="enc_self")
 
 
-def all_but_one(number: int) -> pd.DataFrame:
-    """Table 2 or 5: layer, kind, value (BLEU change with one head), significant (p < 0.01)."""
-    return _with_significance(f"table{number}", ["layer", "kind"])
+def lone_heads() -> pd.DataFrame:
+    """Return the change with one head in a layer, and `dev_delta` where that head was chosen.
+
+    Tables 2 and 5, then 3 and 6. Tables 2 and 3 choose the head on their own test set.
+    """
+    flags = _values("significant_table5", "significant")
+    scores = _values("table5", "delta").merge(_values("table2", "dev_delta")).merge(flags)
+    scores = scores.assign(**_MODEL | {"test_set": "newstest2014"}, heads=16)
+    bert = _values("table6", "delta").merge(_values("table3", "dev_delta"))
+    bert = bert.assign(**_BERT, kind="enc_self", significant=0, heads=_BERT_HEADS)
+    both = pd.concat([scores, bert], ignore_index=True)
+    return both.assign(layer=both["layer"] - 1)
 
 
-def transfer() -> float:
-    """Pearson's r of the effects of removing each head on two test sets."""
-    return table("figure2")["value"].item()
-
-
-def classifier_all_but_one(number: int) -> pd.DataFrame:
-    """Table 3 or 6, BERT: layer, value (change of accuracy with one head), none significant."""
-    return table(f"table{number}")[["layer", "value"]]
-
-
-def classifier_transfer() -> float:
-    """Pearson's r of the effects of removing each head of BERT, on matched and mismatched."""
-    return table("bert_figure2")["value"].item()
-
-
-def classifier_prunable() -> dict[str, int]:
-    """Percent of BERT's heads that can go by importance without a noticeable loss, by task."""
-    return table("prunable_bert").set_index("task")["value"].to_dict()
+def correlations() -> pd.DataFrame:
+    """Return Pearson's r of the effects of single heads on two test sets, Figure 2."""
+    r, bert = (table(name)["value"].item() for name in ("figure2", "bert_figure2"))
+    rows = [
+        _MODEL | {"other_test_set": "mtnt", "pearson": r},
+        _BERT | {"other_test_set": "mismatched", "pearson": bert},
+    ]
+    return pd.DataFrame(rows).assign(kind="all")
 
 
 def curves() -> pd.DataFrame:
-    """Figures 3, 4 and 6d: pair, scope, order, percent (of heads pruned), value (BLEU)."""
+    """Return BLEU as heads are pruned, Figures 3, 4 and 6d: scope, order, percent, score, delta."""
     parts = [
-        table("figure3").assign(pair=PAIR, scope="all"),
-        table("figure4").assign(pair=PAIR, order="importance"),
-        table("figure6d").assign(pair=SMALL_PAIR, scope="all"),
+        _values("figure3", "score").assign(**_MODEL, scope="all"),
+        _values("figure4", "score").assign(**_MODEL, order="importance"),
+        _values("figure6d", "score").assign(**_SMALL, scope="all"),
     ]
-    return pd.concat(parts, ignore_index=True)[["pair", "scope", "order", "percent", "value"]]
+    points = pd.concat(parts, ignore_index=True).astype({"percent": float})
+    whole = points.groupby(["pair", "scope", "order"])["score"].transform("first")
+    return points.assign(delta=points["score"] - whole)
+
+
+def prunable() -> pd.DataFrame:
+    """Return the share of BERT's heads that can be pruned without a noticeable loss, MultiNLI."""
+    percent = table("prunable_bert").set_index("task").loc["mnli", "value"]
+    heads = _BERT_HEADS * len(table("table3"))  # Table 3 has a number for every layer
+    held = {"holds_at": ceil(heads * percent / 100), "holds_percent": percent}
+    return pd.DataFrame([_BERT | {"scope": "all", "order": "importance", "heads": heads} | held])
+
+
+def training() -> pd.DataFrame:
+    """Return the percent of BLEU kept as heads are pruned, by epoch, Figure 5.
+
+    Without heads it is counted as 0.
+    """
+    points = _values("figure5", "kept")
+    epochs = points[["epoch"]].drop_duplicates()
+    ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]
+    points = pd.concat([points, *ends]).sort_values(["epoch", "percent"])
+    return points.assign(**_SMALL, update="epoch " + points["epoch"].astype(str))
 
 
 def speed() -> pd.DataFrame:
-    """Table 4, BERT: heads (percent left), batch_size, mean and sd of examples per second."""
-    wide = table("table4").pivot(index=["heads", "batch_size"], columns="measure", values="value")
-    return wide.reset_index()
+    """Return examples per second of BERT by percent of heads removed and batch size, Table 4."""
+    keys = ["heads", "batch_size"]
+    wide = table("table4").pivot(index=keys, columns="measure", values="value").reset_index()
+    wide = wide.assign(pair="BERT", run=BASE, phase="classify", repeats=6)
+    return wide.assign(percent=100 - wide["heads"]).sort_values(["percent", "batch_size"])
 
 
-def _with_significance(name: str, keys: list[str]) -> pd.DataFrame:
-    flags = table(f"significant_{name}").rename(columns={"value": "significant"})
-    return table(name).merge(flags, on=keys, validate="one_to_one")
+def _values(name: str, column: str) -> pd.DataFrame:
+    return table(name).rename(columns={"value": column})

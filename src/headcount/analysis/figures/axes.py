@@ -1,0 +1,126 @@
+"""Axes of panels: labels, scales, limits, ticks, and the names of cells of heat maps."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import (
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
+
+from headcount.analysis.captions import fill
+from headcount.analysis.frames import Data
+from headcount.analysis.outputs import Draw, Output
+
+_LETTERS = 8.5  # letters of tick labels in an inch
+_MOST_ROWS = 30  # of a heat map, each with a name
+
+
+def value_label(spec: Draw, value: Any) -> str:
+    """Return the text for a value: its label, or the value itself."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if pd.isna(value) else spec.labels.get(str(value), f"{value}")
+
+
+def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
+    """Name rows and columns of a heat map, with a line where the first name of rows changes.
+
+    Of many rows, only the first names are written, and a thin line is where the second changes.
+    """
+    several = isinstance(layer["y"], list)
+    blocks = several and rows["_y"].nunique() > _MOST_ROWS
+    for side in ("x", "y"):
+        if side == "x" and layer.get("ends") or side == "y" and blocks:
+            continue
+        columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
+        cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
+        step = -(-len(cells) // 10) if side == "x" else 1
+        cells = cells.iloc[::step]
+        names = [
+            " ".join(value_label(spec, value) for value in row) for row in cells[columns].to_numpy()
+        ]
+        getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
+    panel.tick_params(labelsize="small")
+    if several:
+        colour = layer.get("lines", "black")
+        places = rows.groupby(layer["y"][0], sort=False)["_y"].agg(["min", "max"])
+        for place in places["min"].iloc[1:]:
+            panel.axhline(place - 0.5, color=colour, linewidth=1.2)
+        if blocks:
+            panel.set_yticks(places.mean(axis=1), [value_label(spec, key) for key in places.index])
+            for place in rows.groupby(layer["y"][:2], sort=False)["_y"].min():
+                panel.axhline(place - 0.5, color=colour, linewidth=0.4)
+
+
+def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
+    """Set both axes; y is named at the left only where all panels share it, as in heat maps."""
+    spec = output.draw
+    for side, options in (("x", spec.x), ("y", spec.y)):
+        set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+    is_heat = any(layer["mark"] == "heat" for layer in spec.layers)
+    if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
+        panel.set_ylabel("")
+        panel.tick_params(labelleft=False)
+    if is_heat and above:
+        panel.set_xlabel("")
+
+
+def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
+    """Set label, scale, limits and ticks of one axis."""
+    axis = getattr(panel, f"{side}axis")
+    axis.label.set(text=label, fontsize="medium")
+    scale = options.get("scale", "linear")
+    if scale.startswith("log"):
+        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    elif scale == "symlog":
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
+    if options.get("integer"):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    if "ticks" in options:
+        _set_ticks(panel, side, options["ticks"], frame)
+    if options.get("tight"):
+        panel.margins(**{side: 0})
+    if options.get("percent"):
+        axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
+    limits = {
+        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
+    }
+    if side == "x":
+        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
+    getattr(panel, f"set_{side}lim")(**limits)
+
+
+def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
+    """Put ticks at the values of a column, at `{value: label}`, or at a list of values.
+
+    `{column: name, where: query}` takes the values of some rows.
+    """
+    if isinstance(ticks, dict) and "column" in ticks:
+        frame, ticks = frame.query(ticks["where"]), ticks["column"]
+    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
+        values = list(frame[ticks].unique())
+        ticks = dict(enumerate(values))
+    elif isinstance(ticks, str):
+        values = sorted(frame[ticks].dropna().unique())
+        ticks = {value: f"{value:g}" for value in values}
+    elif isinstance(ticks, list):
+        ticks = {value: f"{value:g}" for value in ticks}
+    places = [float(value) for value in ticks]
+    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
+    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
+    getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
+
+
+def _is_long(panel: Axes, ticks: dict) -> bool:
+    """Return whether the labels of ticks need more than the width of a panel."""
+    columns = panel.get_subplotspec().get_gridspec().ncols
+    lengths = (max(map(len, str(label).split("\n"))) for label in ticks.values())
+    return sum(lengths) > _LETTERS * panel.figure.get_size_inches()[0] / columns

@@ -1,0 +1,172 @@
+"""Pruned models: their settings, the heads that are left, their updates, and notes on them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import pandas as pd
+
+from headcount.analysis.captions import note, scored, setting
+from headcount.analysis.frames import BASE, HEAD, RUN
+from headcount.base.addresses import SCOPES
+from headcount.base.errors import UserError
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
+from headcount.base.settings.training_runs import RunSettings
+
+DECIDED = 0.9
+"""A gate has decided if its probability of 0, or of 1, is above this."""
+
+_MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
+_LAMBDA = {
+    "sum": "penalty of one head in nats per target token",
+    "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
+}
+
+
+def refuse(rows: pd.DataFrame, text: str) -> None:
+    """Raise UserError about the first of these rows, if there are any."""
+    if len(rows):
+        raise UserError(text.format(**rows.iloc[0]))
+
+
+def layers_left(
+    kept: pd.DataFrame, pruned_runs: Mapping[str, PrunedSettings], settings: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return heads and heads left in every layer of every pruned model, with its settings.
+
+    `gated` says whether the layer could lose heads. Raises UserError for files of other models.
+    """
+    grid, gates = settings["model"].grid, kept[kept["statistic"] == "gate"]
+    rows = [
+        (name, run.word, run.scope, run.lambda_, run.start, label(run.control))
+        + (label(run.gates_run), kind, layer, span.stop - span.start, kind in SCOPES[run.scope])
+        for name, run in pruned_runs.items()
+        for kind, layer, span in grid.layers()
+    ]
+    layers = pd.DataFrame(rows, columns=["run", *_MODEL[3:], "kind", "layer", "heads", "gated"])
+    models = gates[RUN].value_counts(sort=False).rename("gates").reset_index()
+    refuse(
+        models[(models["gates"] != grid.size) | ~models["run"].isin(pruned_runs)],
+        "heads.csv of {run} ({pair}, seed {seed}): expected a run.json, and a gate for each of "
+        f"{grid.size} heads, found {{gates}} gates; make prune/ again",
+    )
+    left = gates[gates["value"] != 0].groupby([*RUN, "kind", "layer"]).size().rename("heads_left")
+    table = models[RUN].merge(layers, on="run").join(left, on=left.index.names)
+    return table.fillna({"heads_left": 0}).astype({"heads_left": int})
+
+
+LayersLeft = Annotated[pd.DataFrame, layers_left]
+
+
+def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
+    """Return one pruned model a row, with the heads that it has left.
+
+    `how`: gates, ranked, drawn, scratch or subset. `start`: the run that was pruned, or random
+    weights. `control`: the run with λ = 0 of the same scope, start and seed. `gates_run`: the gates
+    run with as many heads. `scope_heads` and `scope_left` count heads that gates could remove.
+    `<kind>_layers` lists heads left by layer. `polarised`: share of the gates that have decided.
+    Raises UserError for another number of heads than the gates run's, and without the control.
+    """
+    counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
+    of_kind = layers.astype({"heads_left": str}).groupby([*_MODEL, "kind"])["heads_left"]
+    parts = [
+        layers[layers["gated"]].groupby(_MODEL)[counts].sum().set_axis(scope, axis=1),
+        layers.pivot_table("heads_left", _MODEL, "kind", "sum"),
+        of_kind.agg(" ".join).unstack().add_suffix("_layers"),
+    ]
+    models = layers.groupby(_MODEL, sort=False)[counts].sum().join(parts).reset_index()
+    chances = kept[kept["statistic"].isin(["p_zero", "p_one"])]
+    decided = chances.groupby([*RUN, *HEAD])["value"].max() > DECIDED
+    models = models.join(decided.groupby(RUN).mean().rename("polarised"), on=RUN)
+    left = models.set_index(RUN)["heads_left"]
+    for name in ("gates_run", "control"):
+        models = models.join(left.rename(f"left_{name}"), on=["pair", name, "seed"])
+    wrong = models["left_control"].isna() | (models["left_gates_run"] != models["heads_left"])
+    refuse(
+        models[wrong],
+        "{run} ({pair}, seed {seed}) has {heads_left} heads: expected as many in {gates_run}, and "
+        "the run {control}; add these runs to `pruned`, or make prune/ again",
+    )
+    return models
+
+
+PrunedModels = Annotated[pd.DataFrame, pruned_models]
+
+
+def with_updates(
+    models: PrunedModels, start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
+) -> pd.DataFrame:
+    """Return pruned models with their `updates`, and with `updates_before` of their start.
+
+    `equal`: whether a model from scratch had as many updates as its start and gates run together.
+    Raises UserError for a model without a curve.
+    """
+    last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
+    for name, run in (("updates", "run"), ("updates_before", "start"), ("with_gates", "gates_run")):
+        models = models.join(last.rename(name), on=["pair", run, "seed"])
+    models.loc[models["start"] == RANDOM_WEIGHTS, "updates_before"] = 0
+    refuse(
+        models[models[["updates", "updates_before"]].isna().any(axis=1)],
+        "expected curves.csv of {run} and of {start} ({pair}, seed {seed}); train them first",
+    )
+    equal = models["updates"] == models["updates_before"] + models["with_gates"]
+    return models.assign(equal=equal.where(models["how"] == "scratch"))
+
+
+Updates = Annotated[pd.DataFrame, with_updates]
+
+
+def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
+    """Return pair, run and seed of models before pruning; for random weights, the baseline."""
+    starts = models[["pair", "start", "seed"]].set_axis(RUN, axis=1)
+    return starts.replace({"run": {RANDOM_WEIGHTS: BASE}}).drop_duplicates(ignore_index=True)
+
+
+@note
+def gates_setting(
+    models: PrunedModels, settings: Mapping[str, Any], trained_runs: dict[str, RunSettings]
+) -> list[str]:
+    """Return sentences on λ, on the gates, and on the models that were pruned."""
+    gates = settings["gates"]
+    return [
+        f"λ: {_LAMBDA[gates.lambda_reduction]}. Gates: {gates.updates} updates, temperature "
+        f"{gates.temperature:g}, stretch {gates.stretch_low:g} to {gates.stretch_high:g}, log α at "
+        f"the start {gates.init}, rate {gates.lr:g} ({gates.lr_schedule}), rule at test time "
+        f"{gates.eval}.",
+        *setting(with_all_heads(models), settings, trained_runs),
+    ]
+
+
+@note
+def updates_spent(models: Updates) -> str:
+    """Return a sentence on the updates of models that were fine-tuned and trained from scratch."""
+    scratch, random = models["how"] == "scratch", models["start"] == RANDOM_WEIGHTS
+    parts = {
+        "of the start": models.loc[~scratch & ~random, "updates_before"],
+        "of fine-tuning": models.loc[~scratch & ~random, "updates"],
+        "of gates from random weights": models.loc[~scratch & random, "updates"],
+        "from scratch": models.loc[scratch, "updates"],
+    }
+    texts = [
+        f"{' or '.join(f'{number:,.0f}' for number in sorted(values.unique()))} {name}"
+        for name, values in parts.items()
+        if len(values)
+    ]
+    return f"Updates: {', '.join(texts)}."
+
+
+@note
+def unequal_updates(models: Updates, settings: Mapping[str, Any]) -> str:
+    """Return a warning if models from scratch had other updates than pruned ones in total."""
+    scratch = models["equal"].dropna()
+    if scratch.empty or (scratch.all() and settings["model"].imported is None):
+        return ""
+    return (
+        "Models from scratch had not as many updates as the start and the pruning together. Their "
+        "distance from pruned models is due to updates as well as to heads."
+    )
+
+
+@note
+def untuned_sentences(untuned_facts: list[dict[str, Any]]) -> str:
+    """Return sentences on the test sets of models that were masked without fine-tuning."""
+    return f"Untuned: {scored(untuned_facts)}" if untuned_facts else ""

@@ -1,0 +1,57 @@
+"""Means over seeds and random draws, and the spread of the values around them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+DRAWS = "range of draws"
+SEEDS = "standard deviation over seeds"
+BOOTSTRAP = "bootstrap, 95 %"
+
+_DELTA = ["delta", "delta_low", "delta_high"]
+
+
+def over_seeds(
+    rows: pd.DataFrame,
+    by: list[str],
+    value: str = "score",
+    means: Sequence[str] = (),
+    draw: str = "",
+    bootstrap: str = BOOTSTRAP,
+) -> pd.DataFrame:
+    """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
+
+    Draws of one seed are averaged first, so that every seed counts once. The columns are `by`,
+    `value`, `means` (means over all rows), `low`, `high`, `spread` and `seeds`, the number of
+    seeds. `spread` names the interval from `low` to `high`:
+
+    - `DRAWS`: the least and the largest value, where a seed has several rows or where the column
+      that `draw` names has a number.
+    - `SEEDS`: the mean ± the standard deviation (ddof 1), where there are several seeds.
+    - the text `bootstrap` for one seed: the interval of the difference to a control, laid around
+      the control's value. It needs the columns `delta`, `delta_low` and `delta_high`.
+
+    `low`, `high` and `spread` are missing for one seed without such a difference.
+    """
+    rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
+    groups, seeds = _grouped(rows, by), _grouped(rows, [*by, "seed"])[value].mean()
+    of_seeds = _grouped(seeds.reset_index(), by)[value]
+    mean, deviation, count = of_seeds.mean(), of_seeds.std(), of_seeds.size()
+    drawn = groups.size() > count
+    if draw:
+        drawn |= groups[draw].count() > 0
+    delta = groups[_DELTA].first()
+    ends = {"low": (groups[value].min(), -1), "high": (groups[value].max(), 1)}
+    points = pd.DataFrame({value: mean, **{name: groups[name].mean() for name in means}})
+    for side, (extreme, sign) in ends.items():
+        around_control = mean - delta["delta"] + delta[f"delta_{side}"]
+        one_draw = (mean + sign * deviation).where(count > 1, around_control)
+        points[side] = extreme.where(drawn, one_draw)
+    names = np.select([drawn, count > 1, points["low"].notna()], [DRAWS, SEEDS, bootstrap], "")
+    points["spread"] = pd.Series(names, points.index, dtype=object).replace("", np.nan)
+    return points.assign(seeds=count).reset_index()
+
+
+def _grouped(rows: pd.DataFrame, by: list[str]) -> pd.api.typing.DataFrameGroupBy:
+    return rows.groupby(by, sort=False, dropna=False)

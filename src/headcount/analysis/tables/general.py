@@ -1,0 +1,119 @@
+"""Scores of all runs, training curves, and scores by the number of heads in a layer."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.captions import note
+from headcount.analysis.frames import BASE, RUN
+from headcount.analysis.scores import MAIN, Comparison, over_seeds, score_frame
+from headcount.base.settings.model import ModelSettings
+
+COLUMNS = ["pair", "test_set", "run", "seed", "heads_per_layer", "head_width", "parameters"]
+COLUMNS += ["tokens_per_s", "score", "delta", "delta_low", "delta_high", "p", "over", "signature"]
+_MODEL = ["pair", "test_set", "run"]
+_FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
+
+
+def all_scores(scores: list[dict], pruned_scores: list[dict]) -> pd.DataFrame:
+    """Return every score of every run, one a row."""
+    return score_frame([*scores, *pruned_scores])
+
+
+def mean_scores(
+    scores: list[dict], pruned_scores: list[dict], classifier_ablation: pd.DataFrame
+) -> dict[str, Any]:
+    """Return mean scores over seeds in points, nested by pair, run, test set and metric."""
+    whole = classifier_ablation.query("order == 'none'")
+    table = pd.concat([all_scores(scores, pruned_scores), whole])
+    nested: dict[str, Any] = {}
+    means = table.groupby(["pair", "run", "test_set", "metric"], sort=False)["score"].mean()
+    for (pair, run, test, metric), score in means.items():
+        tests = nested.setdefault(pair, {}).setdefault(run, {}).setdefault(test, {})
+        tests[metric] = round(float(score), 2)
+    return nested
+
+
+def training_curves(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the loss at every validation of every training."""
+    return curves
+
+
+def heads_per_layer(
+    models_by_heads: list[dict], curves: pd.DataFrame, comparison: Comparison
+) -> pd.DataFrame:
+    """Return scores of models that differ in their heads per layer, fewest heads first.
+
+    `delta` is the difference to the baseline of the seed. Its interval and p are `over` test
+    sentences. With several seeds, a row without a seed follows: means, and the interval and p of a
+    paired t-test over seeds.
+    """
+    speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
+    table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
+    table["signature"] = table["test_signature"].fillna(table["signature"])
+    table["over"] = table["delta"].map(lambda delta: "test sentences", na_action="ignore")
+    means = over_seeds(table, _MODEL).query("seeds > 1").drop(columns="seeds")
+    means = means.rename(columns={"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"})
+    speed = table.groupby(_MODEL)["tokens_per_s"].mean()
+    same = table.drop_duplicates(_MODEL)[[*COLUMNS[:3], *COLUMNS[4:7], "signature"]]
+    means = means.merge(same, on=_MODEL).join(speed, on=_MODEL).assign(over="seeds")
+    both = pd.concat([table, means], ignore_index=True)
+    both["task"] = both.groupby(["pair", "test_set"], sort=False).ngroup()
+    order = ["task", "heads_per_layer"]
+    return both.sort_values(order, kind="stable", ignore_index=True)[COLUMNS]
+
+
+def _sizes(models_by_heads: list[dict]) -> pd.DataFrame:
+    """Return the sizes of models that have the dropout of their baseline."""
+    rows = []
+    for facts in models_by_heads:
+        model = ModelSettings.model_validate(facts["model"])
+        sizes = (model.heads, model.head_width, facts["parameters"], model.dropout)
+        rows.append((*(facts[name] for name in RUN), *sizes))
+    table = pd.DataFrame(rows, columns=[*RUN, *COLUMNS[4:7], "dropout"])
+    alike = ["pair", "seed", "dropout"]
+    return table.merge(table.loc[table["run"] == BASE, alike], on=alike)
+
+
+def points_by_heads(table: Annotated[pd.DataFrame, heads_per_layer]) -> pd.DataFrame:
+    """Return the mean score of every model over seeds, from `low` to `high` by `spread`.
+
+    That is the standard deviation over seeds. With one seed it is the bootstrap interval of the
+    difference to the baseline, drawn around the model's score.
+    """
+    seeds = table.dropna(subset="seed")
+    first = seeds.drop_duplicates(_MODEL).drop(columns=["score", "delta"])
+    points = over_seeds(seeds, _MODEL).merge(first, on=_MODEL)
+    for side, sign in (("low", -1), ("high", 1)):
+        bootstrap = points["score"] - points["delta"] + points[f"delta_{side}"]
+        deviation = points["score"] + sign * points["score_sd"]
+        points[side] = deviation.fillna(bootstrap).fillna(points["score"])
+    known = [points["seeds"] > 1, points["delta"].notna()]
+    difference = f"bootstrap, 95 %, of the difference to the {BASE}"
+    points["spread"] = np.select(known, ["standard deviation over seeds", difference], None)
+    return points[[*_MODEL, "heads_per_layer", "score", "low", "high", "spread", "seeds"]]
+
+
+@note
+def cut_off(frame: pd.DataFrame) -> list[str]:
+    """Return a warning for every run that cut off many sentences or translations of a test set."""
+    table = frame[frame["metric"] == MAIN]
+    shares = table[["truncated", "capped"]].div(table["sentences"], axis=0)
+    most = shares.groupby([table["pair"], table["run"]], sort=False).max()
+    return [
+        f"{run} of {pair}: sentences cut before translation: up to {row.truncated:.1%} of a test "
+        f"set. Translations at the limit on their length: up to {row.capped:.1%}."
+        for (pair, run), row in most[most.max(axis=1) > _FEW].iterrows()
+    ]
+
+
+@note
+def doubts(scores: list[dict]) -> list[str]:
+    """Return the warnings in `bleu.json` of the baselines."""
+    runs = [run for run in scores if run["run"] == BASE]
+    return [
+        f"{BASE}, seed {run['seed']} of {run['pair']}, {text}."
+        for run in runs
+        for text in run.get("warnings", [])
+    ]

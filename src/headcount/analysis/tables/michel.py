@@ -1,0 +1,139 @@
+"""Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
+
+from itertools import combinations
+from typing import Annotated
+
+import pandas as pd
+
+from headcount.analysis.captions import note, ours, scored
+from headcount.analysis.frames import HEAD, RUN, with_paper
+from headcount.analysis.outputs import Output
+from headcount.analysis.published import michel
+from headcount.analysis.stats import correlate, holm
+from headcount.base.addresses import KINDS
+
+LEVEL = 0.01
+"""Significance level of the paper for masking one head."""
+
+TASK = [*RUN, "test_set"]
+"""Columns that identify the scores of one model."""
+
+SCORES = ["score", "delta", "delta_low", "delta_high", "p"]
+_TESTS = [*TASK, "other_test_set"]
+
+
+def masked_heads(ablation: pd.DataFrame, classifier_ablation: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with masked heads, of translation or else of classifiers."""
+    rows = ablation if len(ablation) else classifier_ablation
+    return rows[rows["order"] != "none"].astype({"layer": int, "head": int})
+
+
+Masked = Annotated[pd.DataFrame, masked_heads]
+
+
+def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """Return our rows, then the paper's rows with the same metric, without the column `metric`."""
+    same = printed["metric"] == rows["metric"].iloc[0]
+    return with_paper(rows.drop(columns="metric"), printed[same])
+
+
+def single_heads(masked: Masked) -> pd.DataFrame:
+    """Return the effect of masking each head alone.
+
+    `p_holm` is corrected for all heads of the model. `significant` is 1 where p < `LEVEL`.
+    """
+    single = masked[masked["order"] == "single"]
+    single = single.assign(
+        p_holm=single.groupby(TASK, sort=False)["p"].transform(holm),
+        significant=(single["p"] < LEVEL).astype(int),
+    )
+    columns = [*TASK, *HEAD, *SCORES, "p_holm", "significant", "metric"]
+    return beside_paper(single[columns], michel.single_heads())
+
+
+def tested_heads(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
+    """Return the effects of our single heads on the test sets."""
+    return heads.query("source == 'ours' and test_set != 'dev'").astype({"seed": int})
+
+
+def lone_heads(masked: Masked) -> pd.DataFrame:
+    """Return the change if a layer keeps one head of an attention type: the best one on dev.
+
+    `head` stays, one of `heads`. `significant` is 1 where p < `LEVEL` on the test set.
+    """
+    alone = masked[masked["order"] == "all_but_one"].sort_values("index", kind="stable")
+    dev = alone[alone["test_set"] == "dev"].set_index([*RUN, *HEAD])[["delta", "p"]]
+    tested = alone[alone["test_set"] != "dev"].join(dev.add_prefix("dev_"), on=[*RUN, *HEAD])
+    tested = tested.assign(
+        heads=tested["heads_masked"] + 1, significant=(tested["p"] < LEVEL).astype(int)
+    )
+    columns = [*TASK, *HEAD, "heads", "dev_delta", "dev_p", *SCORES[1:], "significant", "metric"]
+    order = masked[TASK].drop_duplicates()
+    return beside_paper(order.merge(tested[columns], on=TASK), michel.lone_heads())
+
+
+def effects(masked: Masked) -> pd.DataFrame:
+    """Return the effects of every head on two test sets, for all pairs of test sets; dev last."""
+    parts = []
+    single = masked[masked["order"] == "single"]
+    for _, model in single.groupby(RUN, sort=False):
+        dev, *tests = model["test_set"].unique()  # dev is the first in the file
+        by_test = dict(model.groupby("test_set"))
+        for one, other in combinations([*tests, dev], 2):
+            second = by_test[other][[*RUN, *HEAD, "test_set", "delta"]]
+            second = second.rename(
+                columns={name: f"other_{name}" for name in ("test_set", "delta")}
+            )
+            parts.append(by_test[one].merge(second, on=[*RUN, *HEAD]))
+    return pd.concat(parts, ignore_index=True)[[*_TESTS, *HEAD, "delta", "other_delta"]]
+
+
+def transfer(heads: Annotated[pd.DataFrame, effects], masked: Masked) -> pd.DataFrame:
+    """Return correlations of the effects of heads on two test sets.
+
+    An attention type has a row if it has four heads or more and is not the only one.
+    """
+    rows = []
+    for key, model in heads.groupby(_TESTS, sort=False):
+        for kind in ("all", *KINDS):
+            part = model if kind == "all" else model[model["kind"] == kind]
+            if kind == "all" or 4 <= len(part) < len(model):
+                sides = part["delta"].to_numpy(), part["other_delta"].to_numpy()
+                both = (*correlate(*sides, ranks=False), *correlate(*sides, ranks=True))
+                rows.append((*key, kind, len(part), *both))
+    names = [
+        f"{name}{end}" for name in ("pearson", "spearman") for end in ("", "_low", "_high", "_p")
+    ]
+    table = pd.DataFrame(rows, columns=[*_TESTS, "kind", "heads", *names])
+    return beside_paper(table.assign(metric=masked["metric"].iloc[0]), michel.correlations())
+
+
+@note
+def metric(output: Output) -> str:
+    """Return the name of the score of a table."""
+    return {"bleu": "BLEU"}.get(output.csv["score"], output.csv["score"])
+
+
+@note
+def counted(output: Output) -> str:
+    """Return the name of the things in a test set."""
+    return "sentences" if output.csv["score"] == "bleu" else "pairs"
+
+
+@note
+def ablated_on(ablation_facts: list[dict], classifier_facts: list[dict]) -> str:
+    """Return sentences on the test sets and their sizes."""
+    if ablation_facts:
+        return scored(ablation_facts)
+    sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
+    return f"Scored on {', '.join(dict.fromkeys(sizes))}. Accuracy in percent, changes in points."
+
+
+@note
+def layers_without_loss(frame: pd.DataFrame) -> str:
+    """Return how many layers of each model need only one head."""
+    rows = ours(frame)
+    harmless = (rows["significant"] == 0) | (rows["delta"] >= 0)
+    counts = harmless.groupby([rows[name].astype(str) for name in TASK], sort=False)
+    texts = [f"{', '.join(key)}: {part.sum()} of {len(part)}" for key, part in counts]
+    return f"Layers without a significant loss: {'; '.join(texts)}."

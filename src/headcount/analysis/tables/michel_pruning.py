@@ -1,0 +1,243 @@
+"""Scores as more and more heads are pruned without retraining (Michel et al.)."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.captions import importance_measure, note
+from headcount.analysis.frames import HEAD, RUN, grouped, with_paper
+from headcount.analysis.published import michel
+from headcount.analysis.stats import ALPHA
+from headcount.analysis.tables.michel import SCORES, TASK, Masked, beside_paper
+from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+
+KEPT = 0.95
+"""Share of the score with all heads that counts as kept."""
+
+FLOOR = 2.0
+"""A checkpoint with less BLEU has no profile: shares of it mean nothing."""
+
+SHARES = (20, 40, 60)
+"""Percent of heads pruned at which profiles of checkpoints are compared."""
+
+_ENDS = 15  # percentage points from 0 and 100
+_CURVE = [*TASK, "scope", "order", "draw"]
+_STEP = {"heads_masked": "at", "percent": "percent", "delta": "delta", "delta_low": "low"}
+_STEP |= {"delta_high": "high", "p": "p"}
+_BY_IMPORTANCE = "scope == 'all' and order == 'importance'"
+
+
+def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.DataFrame:
+    """Return scores by percent of the scope's heads pruned, of translation or else of classifiers.
+
+    Classifiers have one attention type, so curves over it equal those over all heads.
+    """
+    table = (
+        profiles if len(profiles) else classifier_profiles[classifier_profiles["scope"] == "all"]
+    )
+    in_scope = table.groupby([*RUN, "scope"])["heads_masked"].transform("max")
+    steps = table.groupby([*RUN, "scope", "order"])["index"].transform("max")
+    alone = table["order"] == "one_per_layer"  # which has no steps
+    share = (table["index"] / steps).where(~alone, table["heads_masked"] / in_scope)
+    return table.assign(percent=100 * share, scope_heads=in_scope)
+
+
+Profile = Annotated[pd.DataFrame, profile]
+
+
+def curves(points: Profile) -> pd.DataFrame:
+    """Return the points of our curves, then of the paper's."""
+    paper = michel.curves().assign(run="paper")
+    return beside_paper(
+        points[[*_CURVE, "index", "percent", "heads_masked", *SCORES, "metric"]], paper
+    )
+
+
+def judged(points: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each curve, with its first significant loss and the step before.
+
+    `falls_*` is the first loss with p < `ALPHA`, `holds_*` the last step before it. Every step up
+    to `keeps_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
+    """
+    curve = grouped(points, _CURVE).ngroup()
+    points = points.assign(curve=curve).sort_values(["curve", "percent"], kind="stable")
+    first = points.drop_duplicates("curve").set_index("curve")
+    known = points.dropna(subset="p")
+    lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).groupby(known["curve"]).cummax()
+    sides = {"holds": known[~lost].drop_duplicates("curve", keep="last")}
+    sides["falls"] = known[lost].drop_duplicates("curve")
+    by_curve = points.groupby("curve")
+    good = points["score"] >= KEPT * by_curve["score"].transform("first")
+    table = first[_CURVE].assign(
+        heads=first["scope_heads"], step=by_curve["percent"].nth(1).set_axis(1) - first["percent"]
+    )
+    for name, rows in sides.items():
+        table = table.join(
+            rows.set_index("curve")[[*_STEP]].rename(columns=_STEP).add_prefix(f"{name}_")
+        )
+    kept = points[good.groupby(points["curve"]).cummin()].groupby("curve")["percent"].max()
+    return table.assign(keeps_percent=kept.where(table["step"].notna()))
+
+
+def pruning(
+    points: Profile, ablation_facts: list[dict], classifier_facts: list[dict]
+) -> pd.DataFrame:
+    """Return how far every order prunes without a significant loss, beside the paper."""
+    sizes = [
+        {name: run[name] for name in RUN} | {"test_set": test, "size": size}
+        for run in [*ablation_facts, *classifier_facts]
+        for test, size in (run.get("sentences") or run["pairs"]).items()
+    ]
+    table = judged(points).merge(pd.DataFrame(sizes), how="left")
+    drawn = judged(michel.curves().reindex(columns=points.columns)).assign(metric="bleu")
+    paper = pd.concat([drawn, michel.prunable()], ignore_index=True)
+    return beside_paper(table.assign(metric=points["metric"].iloc[0]), paper)
+
+
+def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
+    """Return mean scores over the steps of pruning, beside means over the paper's curves."""
+    ours = areas if len(areas) else classifier_areas[classifier_areas["scope"] == "all"]
+    metric = "bleu" if len(areas) else "accuracy"
+    rows = []
+    for key, curve in grouped(michel.curves(), [*_CURVE[:2], "test_set", "scope", "order"]):
+        mean = np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
+        rows.append((*key, mean))
+    paper = pd.DataFrame(rows, columns=["pair", "run", "test_set", "scope", "order", "area"])
+    return beside_paper(ours.assign(metric=metric), paper.assign(metric="bleu"))
+
+
+def as_compared(importance: pd.DataFrame, keys: list[str], settings: Any) -> pd.Series:
+    """Return the importance by which heads are ranked: divided by the norm of its layer, or not."""
+    if settings["ablation"].normalise != "layer_l2":
+        return importance["value"]
+    norms = importance.groupby([*keys, "kind", "layer"])["value"].transform(np.linalg.norm)
+    return importance["value"] / norms.where(norms > 0, 1)
+
+
+def removal(
+    importance: pd.DataFrame,
+    loss_change: pd.DataFrame,
+    masked: Masked,
+    points: Profile,
+    settings: Any,
+) -> pd.DataFrame:
+    """Return all heads in the order in which pruning by importance removes them.
+
+    `goes_at` and `goes_percent` are heads removed at the step that removes the head.
+    """
+    heads = importance[importance["statistic"] == "importance"]
+    heads = heads.assign(importance_compared=as_compared(heads, RUN, settings))
+    heads = heads.rename(columns={"value": "importance"}).drop(columns="statistic")
+    heads["address"] = [Head(*head).name() for head in heads[HEAD].itertuples(index=False)]
+    changes = loss_change.pivot(index=[*RUN, *HEAD], columns="statistic", values="value")
+    single = masked[masked["order"] == "single"][[*TASK, *HEAD, *SCORES[1:]]]
+    table = heads.merge(single, on=[*RUN, *HEAD]).merge(changes.reset_index(), on=[*RUN, *HEAD])
+    table = table.merge(_steps(points), on=[*TASK, "address"])
+    table = table.assign(place=table.groupby(TASK, sort=False).ngroup())
+    # Of equally important heads the last one is pruned first.
+    order = ["place", "goes_at", "importance_compared"]
+    table = table[::-1].sort_values(order, kind="stable", ignore_index=True)
+    table["rank"] = table.groupby("place").cumcount() + 1
+    columns = [*TASK, "rank", "address", *HEAD, "importance_compared", "importance", *SCORES[1:]]
+    columns += ["loss_change", "loss_rise", "goes_at", "goes_percent", "before_loss"]
+    return table[columns]
+
+
+def _steps(points: pd.DataFrame) -> pd.DataFrame:
+    """Return, by the address of a head, the step of pruning by importance that removes it."""
+    points = points.query(_BY_IMPORTANCE)
+    steps = points.assign(address=points["heads"].str.split()).explode("address")
+    first = steps.dropna(subset="address").drop_duplicates([*TASK, "address"])
+    first = first.merge(judged(points)[[*TASK, "holds_percent"]], on=TASK)
+    first["before_loss"] = np.where(first["percent"] <= first["holds_percent"], "yes", "no")
+    names = {"heads_masked": "goes_at", "percent": "goes_percent"}
+    return first.rename(columns=names)[[*TASK, "address", *names.values(), "before_loss"]]
+
+
+def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
+    """Return scores as heads of checkpoints are pruned, with the percent of BLEU kept.
+
+    No percentage is known where the checkpoint's BLEU is below `FLOOR`.
+    """
+    groups = training.groupby([*RUN, "update"], sort=False)
+    whole = groups["score"].transform("first")
+    ends = {"kept": training["score"]}
+    ends |= {f"kept_{side}": whole + training[f"delta_{side}"] for side in ("low", "high")}
+    kept = {k: 100 * v.clip(lower=0) / whole.where(whole >= FLOOR) for k, v in ends.items()}
+    percent = 100 * training["index"] / groups["index"].transform("max")
+    columns = [*RUN, "update", "test_set", "index", "percent", "heads_masked", "score", *kept]
+    return training.assign(percent=percent, **kept)[columns]
+
+
+def training(
+    points: Annotated[pd.DataFrame, checkpoints], training_heads: pd.DataFrame, settings: Any
+) -> pd.DataFrame:
+    """Return statistics of the profile and of the importance of every checkpoint.
+
+    Importance is compared with the run's last checkpoint. Raises UserError for a checkpoint
+    without importance.
+    """
+    keys = [*RUN, "update"]
+    first = points.drop_duplicates(keys)[[*keys, "test_set", "score"]]
+    profiles = points.groupby(keys).apply(_statistics)
+    compared = as_compared(training_heads, keys, settings)
+    importance = _of_importance(training_heads.assign(compared=compared))
+    table = first.join(profiles, on=keys).merge(importance, on=keys, how="left", indicator=True)
+    for row in table[table["_merge"] != "both"].to_dict("records"):
+        raise UserError(
+            f"training_profile_heads.csv of {row['pair']}, {row['run']}, seed {row['seed']}: "
+            f"expected importance at update {row['update']}, found none; run "
+            "scripts/training_profile.py again"
+        )
+    epochs = michel.training().groupby(["pair", "run", "update"], sort=False)
+    return with_paper(table.drop(columns="_merge"), epochs.apply(_statistics).reset_index())
+
+
+def _of_importance(heads: pd.DataFrame) -> pd.DataFrame:
+    """Return the variation of importance at every update and its correlation with the last."""
+    parts = []
+    for key, rows in heads.groupby(RUN, sort=False):
+        compared, raw = (
+            rows.pivot(index=HEAD, columns="update", values=name) for name in ("compared", "value")
+        )
+        spread = compared.std(ddof=0) / compared.mean()
+        table = pd.DataFrame({"cv": spread.where(compared.min() >= 0)})
+        for name, values in {"spearman": compared, "spearman_raw": raw}.items():
+            last = values[values.columns.max()]
+            table[f"{name}_with_last"] = values.corrwith(last, method="spearman")
+        parts.append(table.reset_index().assign(**dict(zip(RUN, key, strict=True))))
+    return pd.concat(parts)
+
+
+def _statistics(profile: pd.DataFrame) -> pd.Series:
+    """Return what one profile keeps at `SHARES`, and how it differs from a straight line.
+
+    `end_mass` is the share of the inner points within `_ENDS` of 0 or 100 %.
+    """
+    x = profile["percent"].to_numpy(float)
+    names = [name for name in ("kept", "kept_low", "kept_high") if name in profile]
+    cells = {
+        f"{name}_{share}": np.interp(share, x, profile[name].to_numpy(float))
+        for share in SHARES
+        for name in names
+    }
+    kept = profile["kept"].to_numpy(float)
+    if np.isnan(kept).any():
+        return pd.Series(dict.fromkeys([*cells, "r_squared", "end_mass"], np.nan))
+    residual, total = ((kept - np.polyval(np.polyfit(x, kept, 1), x)) ** 2).sum(), kept.var()
+    cells["r_squared"] = 1 - residual / (len(kept) * total) if total else 1.0
+    inner = kept[1:-1]
+    near = (abs(inner - 100) <= _ENDS) | (abs(inner) <= _ENDS)
+    return pd.Series(cells | {"end_mass": near.mean() if len(near) else np.nan})
+
+
+@note
+def pruning_importance(settings: Any) -> str:
+    """Return sentences on the importance by which heads are pruned."""
+    ablation, importance = settings["ablation"], settings["importance"]
+    by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
+    scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})
+    again = " It is measured again after each step." if ablation.reestimate else ""
+    return importance_measure({"importance": scaled}) + again
