@@ -81,18 +81,17 @@ def masking_updates(
     return until[ends] - until[ends - lengths]
 
 
-def losses(curve: pd.DataFrame) -> dict[str, float]:
-    """Return mean losses over the updates of a training: with all heads and with masked heads.
+def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return mean losses in the second half of trainings: with all heads and with masked heads.
 
-    Only intervals with a first pass count, if there are any; random masks need none.
+    Where any interval has a first pass, only those intervals count. Random masks need none.
     """
-    passes = curve.dropna(subset="first_pass_loss")
-    whole = curve if passes.empty else passes
-    masked = float(np.average(whole["train_loss"], weights=whole["updates"]))
-    if passes.empty:
-        return {"first_pass_loss": np.nan, "masked_loss": masked}
-    first = float(np.average(passes["first_pass_loss"], weights=passes["updates"]))
-    return {"first_pass_loss": first, "masked_loss": masked}
+    late = second_half(with_updates(curves)).set_index(RUN)
+    passes = late["first_pass_loss"].notna()
+    late = late[passes | ~passes.groupby(RUN).transform("any")]
+    sums = late[["first_pass_loss", "train_loss"]].astype(float).mul(late["updates"], axis=0)
+    means = sums.groupby(RUN).sum(min_count=1).div(late.groupby(RUN)["updates"].sum(), axis=0)
+    return means.rename(columns={"train_loss": "masked_loss"})
 
 
 def collapsed_in_training(
@@ -103,17 +102,11 @@ def collapsed_in_training(
     Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the
     loss with all heads was above the loss with masked heads.
     """
-    if masks.empty or curves.empty:
-        return pd.DataFrame(columns=RUN)
     most = late_frequencies(masks, trained_runs).groupby(RUN).max()
-    abandoned = most[most >= ABANDONED - ROUNDING].index
-    late = second_half(with_updates(curves)).groupby(RUN)
-    keys = []
-    for key, curve in late:
-        loss = losses(curve) if key in abandoned else {"first_pass_loss": np.nan}
-        if loss["first_pass_loss"] > loss.get("masked_loss", np.inf):
-            keys.append(key)
-    return pd.DataFrame(keys, columns=RUN)
+    losses = late_losses(curves).join(most.rename("most"), how="inner")
+    harmed = losses["first_pass_loss"] > losses["masked_loss"]
+    collapsed = losses[harmed & (losses["most"] >= ABANDONED - ROUNDING)]
+    return collapsed.index.to_frame(index=False)
 
 
 Collapsed = Annotated[pd.DataFrame, collapsed_in_training]

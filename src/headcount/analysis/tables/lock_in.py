@@ -19,10 +19,12 @@ SHORTEST = 50
 """Fewest updates of a lock-in."""
 
 EXPLORED = {
-    "first_decoder_self": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
-    "first_decoder": {"synthetic.en-art": (1, 2, 3, 4, 5, 6), "multi30k.en-de": (1,)},
+    ("first_decoder_self", "synthetic.en-art"): (1, 2, 3),
+    ("first_decoder_self", "multi30k.en-de"): (1,),
+    ("first_decoder", "synthetic.en-art"): (1, 2, 3, 4, 5, 6),
+    ("first_decoder", "multi30k.en-de"): (1,),
 }
-"""Pairs and seeds of the trainings that suggested a prediction and so cannot test it."""
+"""Seeds whose trainings suggested a predictor and so cannot test it."""
 
 _HEADS = [*RUN, *HEAD]
 _INTERVAL = [*RUN, "step"]
@@ -56,47 +58,41 @@ def collapse(
     table["abandoned_heads"] = model["abandoned"].sum()
     table["top_n_share"] = most["often"].sum() / model["often"].sum()
     table["most_masked_importance"] = most["value"].mean() / model["value"].mean()
-    late = training.second_half(training.with_updates(curves)).groupby(RUN)
-    loss = pd.DataFrame({key: training.losses(curve) for key, curve in late}).T.rename_axis(RUN)
-    table = table.join(loss.where(table["n"] > 0)).join(_top_group(masking))
+    table = table.join(training.late_losses(curves).where(table["n"] > 0))
+    groups = masking[masking["order"] == "group"].sort_values("index", kind="stable")
+    top = groups.drop_duplicates(RUN).set_index(RUN)[["delta", "delta_low", "delta_high"]]
+    table[["top_group_delta", "top_group_low", "top_group_high"]] = top
     yes = table.index.isin(pd.MultiIndex.from_frame(collapsed))
     return table.assign(collapsed=np.where(yes, "yes", "no")).reset_index()
 
 
-def _top_group(masking: pd.DataFrame) -> pd.DataFrame:
-    """Return the change of the score on the first test set without the most important group."""
-    groups = masking[masking["order"] == "group"].sort_values("index", kind="stable")
-    top = groups.drop_duplicates(RUN).set_index(RUN)[["delta", "delta_low", "delta_high"]]
-    return top.set_axis([f"top_group_{end}" for end in ("delta", "low", "high")], axis=1)
-
-
 def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
-    """Return masks and slopes of every head and validation interval, and whether it was locked in.
+    """Return masks and slopes of every head and validation interval, with the run's settings.
 
-    Locked in: at least `ABANDONED` of the masking updates masked the head, in consecutive
-    intervals that `span` at least `SHORTEST` updates. All are `free`: they follow the first
-    updates of the settings `after` and `held`. Raises UserError for slopes of other intervals.
+    `locked`: at least `ABANDONED` of the masking updates masked the head, in consecutive intervals
+    that `span` at least `SHORTEST` updates and follow the first updates of `after` and `held`.
+    `known`: such an interval with slopes. Raises UserError for slopes of other intervals.
     """
     frame = training.with_masking(masks, trained_runs).merge(slopes, "left", [*_INTERVAL, *HEAD])
     if frame["slope_mean"].count() < slopes["slope_mean"].count():
         names = ", ".join(slopes["run"].unique())
         raise UserError(f"slopes.csv of {names}: expected steps of masks.csv; train them again")
-    intervals = [frame[name] for name in _INTERVAL]
+    frame = frame.join(_settings(trained_runs), on="run")
     frame["start"] = frame["step"] - frame["updates"]
-    frame["free"] = frame["start"] >= _setting(frame, trained_runs, "rule_from")
+    free = frame["start"] >= frame["after"] + frame["held"]
     often = frame["masked"] * frame["updates"] >= (ABANDONED - ROUNDING) * frame["masking"]
-    often &= frame["free"] & (frame["masking"] > 0)
-    heads = [frame[name] for name in _HEADS]
+    often &= free & (frame["masking"] > 0)
+    heads, interval = ([frame[name] for name in names] for names in (_HEADS, _INTERVAL))
     spell = (often != often.groupby(heads).shift()).groupby(heads).cumsum().rename("spell")
     frame["span"] = frame["updates"].groupby([*heads, spell]).transform("sum")
     frame["locked"] = often & (frame["span"] >= SHORTEST)
-    frame["known"] = frame["free"] & frame["slope_mean"].notna().groupby(intervals).transform("all")
+    frame["known"] = free & frame["slope_mean"].notna().groupby(interval).transform("all")
     return frame
 
 
-def _setting(frame: pd.DataFrame, runs: Runs, key: str) -> pd.Series:
-    """Return a setting of the run of every row."""
-    return frame["run"].map({name: getattr(run, key) for name, run in runs.items()})
+def _settings(runs: Runs) -> pd.DataFrame:
+    settings = pd.DataFrame([run.model_dump() for run in runs.values()], list(runs))
+    return settings.rename(columns={"heads": "n"}).fillna({"n": 0})
 
 
 History = Annotated[pd.DataFrame, history]
@@ -110,65 +106,53 @@ def locked_history(history: History) -> pd.DataFrame:
     return first.astype({"locked": int})
 
 
-def by_head(history: History, trained_runs: Runs) -> pd.DataFrame:
+def by_head(history: History) -> pd.DataFrame:
     """Return when every head of masked trainings was locked in, and its slope meanwhile.
 
-    `candidate` and `holdable`: the run may mask or may hold the head. `held` and `place` are
+    `candidate` and `holdable`: the run may mask or hold the head. `was_held` and `place` are
     predictions, missing in trainings without them: the run held the head in its first updates, or
     the head is in the first decoder self-attention layer.
     """
     groups = history.groupby(_HEADS, sort=False)
     history = history.assign(previous=groups["importance"].shift())
-    last, locked = groups.tail(1).set_index(_HEADS), history[history["locked"]].groupby(_HEADS)
-    first = locked.head(1).set_index(_HEADS)
-    columns = {
-        "locked_ever": groups["locked"].any(),
-        "locked_at_end": last["locked"],
-        "locked_from": locked["start"].min(),
-        "locked_to": locked["step"].max(),
-        "locked_intervals": locked.size(),
-        "locked_updates": locked["updates"].sum(),
-        "locked_longest": locked["span"].max(),
-        "importance_before": first["previous"],
-        "importance_locked": first["importance"],
-        "importance_end": last["importance"],
-        "held": _held(history, trained_runs),
-    }
-    heads = pd.DataFrame(columns, index=last.index).join(_slopes(history)).reset_index()
-    return _with_predictions(heads, trained_runs)
+    locked = history[history["locked"]].groupby(_HEADS)
+    first, last = (part.set_index(_HEADS) for part in (locked.head(1), groups.tail(1)))
+    heads = last.rename(columns={"locked": "locked_at_end", "importance": "importance_end"})
+    heads["locked_ever"] = groups["locked"].any()
+    heads["locked_from"], heads["locked_to"] = locked["start"].min(), locked["step"].max()
+    heads["locked_intervals"], heads["locked_updates"] = locked.size(), locked["updates"].sum()
+    heads["locked_longest"] = locked["span"].max()
+    heads["importance_before"], heads["importance_locked"] = first["previous"], first["importance"]
+    until = history["after"] + history["held"]
+    hold = history[(history["start"] >= history["after"]) & (history["step"] <= until)]
+    heads["was_held"] = (hold.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).astype(float)
+    heads[_SLOPES] = _slopes(history)
+    heads = heads.reset_index()
+    kind, first_layer, anywhere = heads["kind"], heads["layer"] == 0, heads["held_in"].isna()
+    heads["candidate"] = kind != heads["spare"]
+    holdable = anywhere | (kind == heads["held_in"]) & first_layer
+    heads["holdable"] = heads["candidate"] & holdable
+    rule = (heads["method"] == "importance") & anywhere
+    rule &= heads.groupby(RUN)["locked_ever"].transform("any")
+    heads["place"] = (heads["candidate"] & (kind == "dec_self") & first_layer).where(rule)
+    return heads
 
 
 def _slopes(history: pd.DataFrame) -> pd.DataFrame:
     """Return mean slopes: of heads ever locked in while they were, of others while any head was."""
-    ever = history.groupby(_HEADS)["locked"].transform("any")
-    during = history.groupby(_INTERVAL)["locked"].transform("any")
-    weight = (history["updates"] * history["locked"].where(ever, during)).astype(float)
+    heads, interval = ([history[name] for name in names] for names in (_HEADS, _INTERVAL))
+    locked = history["locked"]
+    ever, any_head = (locked.groupby(by).transform("any") for by in (heads, interval))
+    weight = history["updates"].where(locked.where(ever, any_head))
+    weight = weight.where(history["slope_mean"].notna()).astype(float)
     values = history[["slope_mean", "slope_sd", "importance"]].astype(float)
     values["size"] = values["slope_mean"].abs()
-    heads = [history[name] for name in _HEADS]
     means = values.mul(weight, axis=0).groupby(heads).sum(min_count=1)
-    known = weight.where(values["slope_mean"].notna()).groupby(heads).sum()
-    means = means.div(known.where(known > 0), axis=0).rename(columns={"slope_mean": "slope"})
-    return means.assign(slope_ratio=means["size"] / means["importance"])[_SLOPES]
-
-
-def _held(history: pd.DataFrame, runs: Runs) -> pd.Series:
-    """Return whether a head was masked in all held updates, where an interval lies within these."""
-    begin, end = (_setting(history, runs, key) for key in ("after", "rule_from"))
-    within = history[(history["start"] >= begin) & (history["step"] <= end)]
-    return (within.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).astype(float)
-
-
-def _with_predictions(heads: pd.DataFrame, runs: Runs) -> pd.DataFrame:
-    kind, first = heads["kind"], heads["layer"] == 0
-    held_in = _setting(heads, runs, "held_in")
-    heads["slope_ratio"] = heads["slope_ratio"].mask(_setting(heads, runs, "signed").astype(bool))
-    heads["candidate"] = kind != _setting(heads, runs, "spare")
-    heads["holdable"] = heads["candidate"] & (held_in.isna() | (kind == held_in) & first)
-    rule = (_setting(heads, runs, "method") == "importance") & held_in.isna()
-    rule &= heads.groupby(RUN)["locked_ever"].transform("any")
-    heads["place"] = (heads["candidate"] & (kind == "dec_self") & first).where(rule)
-    return heads
+    means = means.div(weight.groupby(heads).sum(min_count=1), axis=0)
+    means["slope_ratio"] = means["size"] / means["importance"]
+    signed = history["signed"].groupby(heads).first().astype(bool)
+    means["slope_ratio"] = means["slope_ratio"].mask(signed)
+    return means.rename(columns={"slope_mean": "slope"})[_SLOPES]
 
 
 Heads = Annotated[pd.DataFrame, by_head]
@@ -178,12 +162,8 @@ def locked_heads(heads: Heads, curves: pd.DataFrame) -> pd.DataFrame:
     """Return every head that was locked in; a training without any has a row that names none."""
     columns = [*_HEADS, "locked_from", "locked_to", "locked_intervals", "locked_updates", "slope"]
     columns += ["slope_sd", "importance_before", "importance_locked", "importance_end", "was_held"]
-    heads = heads.assign(was_held=heads["held"].map({1.0: "yes", 0.0: "no"}))
-    return (
-        curves[RUN]
-        .drop_duplicates()
-        .merge(heads.loc[heads["locked_ever"], columns], "left", on=RUN)
-    )
+    heads = heads.loc[heads["locked_ever"], columns].replace({"was_held": {1: "yes", 0: "no"}})
+    return curves[RUN].drop_duplicates().merge(heads, "left", on=RUN)
 
 
 def locked(
@@ -194,8 +174,7 @@ def locked(
     `p_run` is the chance for all seeds of a run together.
     """
     table = curves[RUN].drop_duplicates().assign(heads=settings["model"].grid.size)
-    table["n"] = _setting(table, trained_runs, "heads").fillna(0)
-    table["held"] = _setting(table, trained_runs, "held")
+    table = table.join(_settings(trained_runs)[["n", "held"]], on="run")
     counts = {"locked_ever": "sum", "locked_at_end": "sum"}
     times = heads.groupby(RUN).agg(counts | {"locked_from": "min", "locked_longest": "max"})
     model, ever = [heads[name] for name in RUN], heads["locked_ever"]
@@ -203,8 +182,9 @@ def locked(
         times[f"locked_{name}"] = heads[name].where(ever).groupby(model).mean()
         times[f"others_{name}"] = heads[name].mask(ever).groupby(model).median()
     table = table.join(times, on=RUN).fillna(dict.fromkeys(counts, 0))
-    for name, things in (("held", "holdable"), ("place", "candidate")):
-        scores = _predicted(heads, name, things)
+    names = {"held": ("was_held", "holdable"), "place": ("place", "candidate")}
+    for name, columns in names.items():
+        scores = _predicted(heads, *columns)
         p, p_run = _chances(scores, RUN), _chances(scores, ["pair", "run"])
         scores = scores.drop(columns="chances").assign(p=p).join(p_run.rename("p_run"))
         table = table.join(scores.add_prefix(f"{name}_"), on=RUN)
@@ -220,22 +200,20 @@ def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
     rows = []
     for key, model in heads.dropna(subset=name).groupby(RUN):
         told, may, ever = model[name].astype(bool), model[things], model["locked_ever"]
-        both, sizes = (ever & told).sum(), ((ever & may).sum(), told.sum())
-        if not told.any():
+        total, count, locked = may.sum(), told.sum(), (ever & may).sum()
+        if not count:
             continue
-        row = {"both": both, "expected": sizes[0] * sizes[1] / may.sum()}
-        row |= {"precision": both / sizes[0] if sizes[0] else np.nan, "recall": both / sizes[1]}
-        if sizes[0] and not (name == "place" and _is_explored("first_decoder_self", *key)):
+        row = {"both": (ever & told).sum(), "expected": count * locked / total}
+        if locked and not (name == "place" and _is_explored("first_decoder_self", *key)):
             layers = ever[may].groupby([model["kind"], model["layer"]]).sum()
-            chances = hypergeom(may.sum(), *sizes).pmf(np.arange(sizes[0] + 1))
+            chances = hypergeom(total, count, locked).pmf(np.arange(count + 1))
             row["chances"] = np.bincount(layers) / len(layers) if name == "place" else chances
         rows.append(dict(zip(RUN, key, strict=True)) | row)
-    columns = ["both", "expected", "precision", "recall", "chances"]
-    return pd.DataFrame(rows, columns=[*RUN, *columns]).set_index(RUN)
+    return pd.DataFrame(rows, columns=[*RUN, "both", "expected", "chances"]).set_index(RUN)
 
 
-def _is_explored(name: str, pair: str, run: str, seed: int) -> bool:
-    return seed in EXPLORED.get(name, {}).get(pair, ())
+def _is_explored(predictor: str, pair: str, run: str, seed: int) -> bool:
+    return seed in EXPLORED.get((predictor, pair), ())
 
 
 def _chances(scores: pd.DataFrame, by: list[str]) -> pd.Series:
@@ -245,56 +223,17 @@ def _chances(scores: pd.DataFrame, by: list[str]) -> pd.Series:
     return pd.Series(p, groups.size().index, dtype=float)
 
 
-def foreseen(history: History, curves: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
+def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
     """Return how well measurements of an interval rank the heads that will be locked in.
 
-    `roc_area` is the area under the ROC curve. A training without anything to predict has a row
-    without a moment.
+    `roc_area` is the area under the ROC curve, a mean over the heads that will lock. A training
+    without anything to predict has a row without a moment.
     """
-    areas = _areas(_contests(history, trained_runs))
-    explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
-    areas["exploratory"] = np.where(explored, "yes", "no")
-    return curves[RUN].drop_duplicates().merge(areas, "left", RUN)
-
-
-def _contests(history: pd.DataFrame, runs: Runs) -> pd.DataFrame:
-    """Return the heads of intervals from which lock-ins are predicted, with all predictors.
-
-    Moment `start`: heads of the first interval, locked in later. `before`: of every interval,
-    locked in next. `before_masked`: of these, the 2 N heads that were masked most.
-    """
-    frame, first = history.copy(), history["layer"] == 0
-    frame["size"] = frame["slope_mean"].abs()
-    agreement = (frame["size"] / frame["importance"]).where(frame["importance"] > 0, 0.0)
-    frame["agreement"] = agreement.mask(_setting(frame, runs, "signed").astype(bool))
-    frame["first_decoder_self"] = ((frame["kind"] == "dec_self") & first).astype(float)
-    frame["first_decoder"] = ((frame["kind"] != "enc_self") & first).astype(float)
-    heads = [frame[name] for name in _HEADS]
-    frame["next"] = frame["locked"].groupby(heads).shift(-1)
-    last = frame["step"].where(frame["locked"]).groupby(heads).transform("max")
-    frame["later"] = frame["step"] < last
-    frame = frame[frame["known"] & (frame["kind"] != _setting(frame, runs, "spare"))]
-    for name in ("first_decoder_self", "first_decoder"):
-        frame[name] = frame[name].where(frame.groupby(RUN)[name].transform("nunique") > 1)
-    start = frame["step"] == frame.groupby(RUN)["step"].transform("min")
-    free = ~frame["locked"]
-    start = frame[start & free].assign(moment="start", will_lock=frame["later"])
-    before = frame[free].dropna(subset="next").assign(moment="before")
-    before["will_lock"] = before["next"].astype(bool)
-    rank = before.groupby(_INTERVAL)["masked"].rank(method="first", ascending=False)
-    most = (rank <= 2 * _setting(before, runs, "heads")) & (before["masked"] > 0)
-    return pd.concat([start, before, before[most].assign(moment="before_masked")])
-
-
-def _areas(contests: pd.DataFrame) -> pd.DataFrame:
-    """Return areas under the ROC curve by training: means over the heads that will lock."""
-    keys = [*RUN, "moment", "predictor"]
-    names = {"slope_mean": "slope", "slope_sd": "deviation"}
+    keys, contest = [*RUN, "moment", "predictor"], [*RUN, "moment", "predictor", "step"]
     ids = [*_INTERVAL, "moment", "will_lock"]
-    long = contests.rename(columns=names).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
+    long = _contests(history).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
     long["moment"] = pd.Categorical(long["moment"], _MOMENTS)
     long["predictor"] = pd.Categorical(long["predictor"], _PREDICTORS)
-    contest = [*keys, "step"]
     rank = long.groupby(contest, observed=True)["value"].rank()
     long["rank"] = rank.where(long["will_lock"], 0.0)
     groups = long.groupby(contest, observed=True)
@@ -304,4 +243,36 @@ def _areas(contests: pd.DataFrame) -> pd.DataFrame:
     sums["won"] = (sums["rank"] - count * (count + 1) / 2) / (sums["heads"] - count)
     areas = sums.groupby(keys, observed=True)[["lock_ins", "won"]].sum()
     areas["roc_area"] = areas.pop("won") / areas["lock_ins"]
-    return areas.reset_index().astype({"moment": str, "predictor": str})
+    areas = areas.reset_index().astype({"moment": str, "predictor": str})
+    explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
+    areas["exploratory"] = np.where(explored, "yes", "no")
+    return curves[RUN].drop_duplicates().merge(areas, "left", RUN)
+
+
+def _contests(history: pd.DataFrame) -> pd.DataFrame:
+    """Return the heads of intervals from which lock-ins are predicted, with all predictors.
+
+    Moment `start`: heads of the first interval, locked in later. `before`: of every interval,
+    locked in next. `before_masked`: of these, the 2 N heads that were masked most.
+    """
+    frame = history.rename(columns={"slope_mean": "slope", "slope_sd": "deviation"})
+    frame["size"], first = frame["slope"].abs(), frame["layer"] == 0
+    agreement = (frame["size"] / frame["importance"]).where(frame["importance"] > 0, 0.0)
+    frame["agreement"] = agreement.mask(frame["signed"].astype(bool))
+    frame["first_decoder_self"] = ((frame["kind"] == "dec_self") & first).astype(float)
+    frame["first_decoder"] = ((frame["kind"] != "enc_self") & first).astype(float)
+    heads = [frame[name] for name in _HEADS]
+    frame["next"] = frame["locked"].groupby(heads).shift(-1)
+    last = frame["step"].where(frame["locked"]).groupby(heads).transform("max")
+    frame["later"] = frame["step"] < last
+    frame = frame[frame["known"] & (frame["kind"] != frame["spare"])]
+    for name in ("first_decoder_self", "first_decoder"):
+        frame[name] = frame[name].where(frame.groupby(RUN)[name].transform("nunique") > 1)
+    first = frame["step"] == frame.groupby(RUN)["step"].transform("min")
+    free = ~frame["locked"]
+    start = frame[first & free].assign(moment="start", will_lock=frame["later"])
+    before = frame[free].dropna(subset="next").assign(moment="before")
+    before["will_lock"] = before["next"].astype(bool)
+    rank = before.groupby(_INTERVAL)["masked"].rank(method="first", ascending=False)
+    most = before[(rank <= 2 * before["n"]) & (before["masked"] > 0)]
+    return pd.concat([start, before, most.assign(moment="before_masked")])
