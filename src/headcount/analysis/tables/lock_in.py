@@ -19,12 +19,10 @@ SHORTEST = 50
 """Fewest updates of a lock-in."""
 
 EXPLORED = {
-    ("first_decoder_self", "synthetic.en-art"): (1, 2, 3),
-    ("first_decoder_self", "multi30k.en-de"): (1,),
-    ("first_decoder", "synthetic.en-art"): (1, 2, 3, 4, 5, 6),
-    ("first_decoder", "multi30k.en-de"): (1,),
+    "first_decoder_self": {"synthetic.en-art": 3, "multi30k.en-de": 1},
+    "first_decoder": {"synthetic.en-art": 6, "multi30k.en-de": 1},
 }
-"""Seeds whose trainings suggested a predictor and so cannot test it."""
+"""By predictor and pair, the last seed whose training suggested it and so cannot test it."""
 
 _HEADS = [*RUN, *HEAD]
 _INTERVAL = [*RUN, "step"]
@@ -44,9 +42,9 @@ def collapse(
 ) -> pd.DataFrame:
     """Return the evidence of collapse of every training, from its masks, losses and test scores."""
     heads = importance[importance["statistic"] == "importance"].set_index(_HEADS)
-    heads["often"] = training.frequencies(training.with_updates(masks))
-    heads["late"] = training.late_frequencies(masks, trained_runs)
-    heads[["often", "late"]] = heads[["often", "late"]].fillna(0.0)
+    often, late = training.with_updates(masks), training.late_frequencies(masks, trained_runs)
+    heads["often"] = training.frequencies(often).reindex(heads.index, fill_value=0.0)
+    heads["late"] = late.reindex(heads.index, fill_value=0.0)
     heads["abandoned"] = heads["late"] >= ABANDONED - ROUNDING
     heads["n"] = heads.index.get_level_values("run").map(lambda run: trained_runs[run].heads or 0)
     rank = heads.groupby(RUN)["often"].rank(ascending=False, method="first")
@@ -101,9 +99,12 @@ History = Annotated[pd.DataFrame, history]
 def locked_history(history: History) -> pd.DataFrame:
     """Return the history of the first seed of every run that measured slopes."""
     measured = history.dropna(subset="slope_mean")[RUN].drop_duplicates(["pair", "run"])
-    columns = ["masked", "slope_mean", "slope_sd", "importance", "locked"]
-    first = measured.merge(history, on=RUN)[[*_INTERVAL, *HEAD, *columns]]
-    return first.astype({"locked": int})
+    first = measured.merge(history, on=RUN)
+    name = first["kind"].replace("dec_enc", "cross").str.removesuffix("_self")
+    layer = name + " layer " + first["layer"].astype(str)
+    first["_layer"] = layer.where(first.groupby(_HEADS)["locked"].transform("any"))
+    columns = ["masked", "slope_mean", "slope_sd", "importance", "locked", "_layer"]
+    return first[[*_INTERVAL, *HEAD, *columns]].astype({"locked": int})
 
 
 def by_head(history: History) -> pd.DataFrame:
@@ -169,10 +170,7 @@ def locked_heads(heads: Heads, curves: pd.DataFrame) -> pd.DataFrame:
 def locked(
     heads: Heads, curves: pd.DataFrame, settings: dict[str, Any], trained_runs: Runs
 ) -> pd.DataFrame:
-    """Return when trainings locked heads in, with which slopes, and whether that was predicted.
-
-    `p_run` is the chance for all seeds of a run together.
-    """
+    """Return when trainings locked heads in, with which slopes, and whether that was predicted."""
     table = curves[RUN].drop_duplicates().assign(heads=settings["model"].grid.size)
     table = table.join(_settings(trained_runs)[["n", "held"]], on="run")
     counts = {"locked_ever": "sum", "locked_at_end": "sum"}
@@ -182,45 +180,37 @@ def locked(
         times[f"locked_{name}"] = heads[name].where(ever).groupby(model).mean()
         times[f"others_{name}"] = heads[name].mask(ever).groupby(model).median()
     table = table.join(times, on=RUN).fillna(dict.fromkeys(counts, 0))
-    names = {"held": ("was_held", "holdable"), "place": ("place", "candidate")}
-    for name, columns in names.items():
-        scores = _predicted(heads, *columns)
-        p, p_run = _chances(scores, RUN), _chances(scores, ["pair", "run"])
-        scores = scores.drop(columns="chances").assign(p=p).join(p_run.rename("p_run"))
-        table = table.join(scores.add_prefix(f"{name}_"), on=RUN)
+    for name, told, things in (("held", "was_held", "holdable"), ("place", "place", "candidate")):
+        table = table.join(_predicted(heads, told, things).add_prefix(f"{name}_"), on=RUN)
     return table
 
 
 def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
-    """Return how many predicted heads were locked in, by training.
+    """Return how many predicted heads were locked in, by training, and by chance.
 
-    `chances` of 0, 1, … such heads are hypergeometric, or for `place` those of a layer drawn at
-    random. They are missing in trainings that cannot test the prediction.
+    p is of all seeds of the run that can test the prediction, and missing in others. By chance, the
+    numbers of such heads are hypergeometric, or for `place` those of a layer drawn at random.
     """
     rows = []
     for key, model in heads.dropna(subset=name).groupby(RUN):
         told, may, ever = model[name].astype(bool), model[things], model["locked_ever"]
         total, count, locked = may.sum(), told.sum(), (ever & may).sum()
-        if not count:
-            continue
-        row = {"both": (ever & told).sum(), "expected": count * locked / total}
+        row = [(ever & told).sum(), count * locked / total, None]
         if locked and not (name == "place" and _is_explored("first_decoder_self", *key)):
             layers = ever[may].groupby([model["kind"], model["layer"]]).sum()
             chances = hypergeom(total, count, locked).pmf(np.arange(count + 1))
-            row["chances"] = np.bincount(layers) / len(layers) if name == "place" else chances
-        rows.append(dict(zip(RUN, key, strict=True)) | row)
-    return pd.DataFrame(rows, columns=[*RUN, "both", "expected", "chances"]).set_index(RUN)
+            row[2] = np.bincount(layers) / len(layers) if name == "place" else chances
+        rows += [(*key, *row)] * bool(count)
+    scores = pd.DataFrame(rows, columns=[*RUN, "both", "expected", "chances"])
+    groups = scores.dropna(subset="chances").groupby(["pair", "run"])
+    p = [sum_p(seeds["chances"], seeds["both"].sum()) for _, seeds in groups]
+    scores = scores.join(pd.Series(p, groups.size().index, float, "p"), on=["pair", "run"])
+    scores["p"] = scores["p"].where(scores.pop("chances").notna())
+    return scores.set_index(RUN)
 
 
 def _is_explored(predictor: str, pair: str, run: str, seed: int) -> bool:
-    return seed in EXPLORED.get((predictor, pair), ())
-
-
-def _chances(scores: pd.DataFrame, by: list[str]) -> pd.Series:
-    """Return p: the chance that trainings together have as many predicted heads locked in."""
-    groups = scores.dropna(subset="chances").groupby(by)
-    p = [sum_p(rows["chances"], rows["both"].sum()) for _, rows in groups]
-    return pd.Series(p, groups.size().index, dtype=float)
+    return seed <= EXPLORED.get(predictor, {}).get(pair, 0)
 
 
 def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
@@ -266,8 +256,6 @@ def _contests(history: pd.DataFrame) -> pd.DataFrame:
     last = frame["step"].where(frame["locked"]).groupby(heads).transform("max")
     frame["later"] = frame["step"] < last
     frame = frame[frame["known"] & (frame["kind"] != frame["spare"])]
-    for name in ("first_decoder_self", "first_decoder"):
-        frame[name] = frame[name].where(frame.groupby(RUN)[name].transform("nunique") > 1)
     first = frame["step"] == frame.groupby(RUN)["step"].transform("min")
     free = ~frame["locked"]
     start = frame[first & free].assign(moment="start", will_lock=frame["later"])
