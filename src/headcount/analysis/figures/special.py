@@ -150,9 +150,8 @@ def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) 
         masks.tick_params(labelleft=not column, labelbottom=False)
         slopes.set_ylabel("" if column else "slope (nats)")
     panels = [panel for line in axes for panel in line]
-    for panel in panels:
-        if not panel.has_data():
-            panel.remove()
+    for panel in (panel for panel in panels if not panel.has_data()):
+        panel.remove()
     colour_bar(figure, image, spec.colour["label"])
     legend_above(figure, panels)
     return figure

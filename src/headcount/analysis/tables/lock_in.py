@@ -65,17 +65,17 @@ def collapse(
 
 
 def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
-    """Return masks and slopes of every head and validation interval, with the run's settings.
+    """Return masks, slopes and lock-in of every head and validation interval, with settings.
 
-    `locked`: at least `ABANDONED` of the masking updates masked the head, in consecutive intervals
-    that `span` at least `SHORTEST` updates and follow the first updates of `after` and `held`.
-    `known`: such an interval with slopes. Raises UserError for slopes of other intervals.
+    `locked`: `ABANDONED` of the masking updates masked the head, in consecutive intervals that
+    `span` at least `SHORTEST` updates, after the first updates of `after` and `held`. `known`: such
+    an interval with slopes.
     """
     frame = training.with_masking(masks, trained_runs).merge(slopes, "left", [*_INTERVAL, *HEAD])
     if frame["slope_mean"].count() < slopes["slope_mean"].count():
         names = ", ".join(slopes["run"].unique())
         raise UserError(f"slopes.csv of {names}: expected steps of masks.csv; train them again")
-    frame = frame.join(_settings(trained_runs), on="run")
+    frame = frame.join(run_settings(trained_runs), on="run")
     frame["start"] = frame["step"] - frame["updates"]
     free = frame["start"] >= frame["after"] + frame["held"]
     often = frame["masked"] * frame["updates"] >= (ABANDONED - ROUNDING) * frame["masking"]
@@ -88,7 +88,8 @@ def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd
     return frame
 
 
-def _settings(runs: Runs) -> pd.DataFrame:
+def run_settings(runs: Runs) -> pd.DataFrame:
+    """Return the settings of runs, one a row, with `n` for the number of masked heads."""
     settings = pd.DataFrame([run.model_dump() for run in runs.values()], list(runs))
     return settings.rename(columns={"heads": "n"}).fillna({"n": 0})
 
@@ -172,7 +173,7 @@ def locked(
 ) -> pd.DataFrame:
     """Return when trainings locked heads in, with which slopes, and whether that was predicted."""
     table = curves[RUN].drop_duplicates().assign(heads=settings["model"].grid.size)
-    table = table.join(_settings(trained_runs)[["n", "held"]], on="run")
+    table = table.join(run_settings(trained_runs)[["n", "held"]], on="run")
     counts = {"locked_ever": "sum", "locked_at_end": "sum"}
     times = heads.groupby(RUN).agg(counts | {"locked_from": "min", "locked_longest": "max"})
     model, ever = [heads[name] for name in RUN], heads["locked_ever"]
@@ -186,10 +187,9 @@ def locked(
 
 
 def _predicted(heads: pd.DataFrame, name: str, things: str) -> pd.DataFrame:
-    """Return how many predicted heads were locked in, by training, and by chance.
+    """Return how many predicted heads were locked in, and p of all seeds that can test it together.
 
-    p is of all seeds of the run that can test the prediction, and missing in others. By chance, the
-    numbers of such heads are hypergeometric, or for `place` those of a layer drawn at random.
+    By chance these numbers are hypergeometric, or for `place` those of a layer drawn at random.
     """
     rows = []
     for key, model in heads.dropna(subset=name).groupby(RUN):
@@ -214,25 +214,20 @@ def _is_explored(predictor: str, pair: str, run: str, seed: int) -> bool:
 
 
 def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
-    """Return how well measurements of an interval rank the heads that will be locked in.
-
-    `roc_area` is the area under the ROC curve, a mean over the heads that will lock. A training
-    without anything to predict has a row without a moment.
-    """
-    keys, contest = [*RUN, "moment", "predictor"], [*RUN, "moment", "predictor", "step"]
-    ids = [*_INTERVAL, "moment", "will_lock"]
+    """Return the area under the ROC curve with which measurements rank heads that will lock in."""
+    ids, keys = [*_INTERVAL, "moment", "will_lock"], [*RUN, "moment", "predictor"]
     long = _contests(history).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
     long["moment"] = pd.Categorical(long["moment"], _MOMENTS)
     long["predictor"] = pd.Categorical(long["predictor"], _PREDICTORS)
-    rank = long.groupby(contest, observed=True)["value"].rank()
-    long["rank"] = rank.where(long["will_lock"], 0.0)
-    groups = long.groupby(contest, observed=True)
-    sums = groups.agg(rank=("rank", "sum"), lock_ins=("will_lock", "sum"), heads=("rank", "size"))
-    sums = sums.query("0 < lock_ins < heads")
-    count = sums["lock_ins"]
-    sums["won"] = (sums["rank"] - count * (count + 1) / 2) / (sums["heads"] - count)
-    areas = sums.groupby(keys, observed=True)[["lock_ins", "won"]].sum()
-    areas["roc_area"] = areas.pop("won") / areas["lock_ins"]
+    long["rank"] = long.groupby([*keys, "step"], observed=True)["value"].rank(pct=True)
+    groups = long.groupby([*keys, "step", "will_lock"], observed=True)["rank"]
+    rank, count = (
+        of.unstack().reindex(columns=[False, True]) for of in (groups.mean(), groups.size())
+    )
+    area = 0.5 + rank[True] - rank[False]
+    sums = pd.DataFrame({"lock_ins": count[True], "roc_area": area * count[True]}).dropna()
+    areas = sums.groupby(keys, observed=True).sum()
+    areas["roc_area"] /= areas["lock_ins"]
     areas = areas.reset_index().astype({"moment": str, "predictor": str})
     explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
     areas["exploratory"] = np.where(explored, "yes", "no")

@@ -8,10 +8,8 @@ from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN
 from headcount.analysis.scores import MAIN, main_scores, over_seeds
-from headcount.analysis.tables.lock_in import Heads, History, Runs
+from headcount.analysis.tables.lock_in import Heads, History, Runs, run_settings
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import label
-from headcount.base.settings.training_runs import RunSettings
 
 ENOUGH = 3
 """Seeds from which on a run may be chosen although other runs have more."""
@@ -32,8 +30,8 @@ def regularisation(
 ) -> pd.DataFrame:
     """Return dev loss and scores of runs, and their differences to runs without masks.
 
-    `share` is the share of heads that an update masks. `cut_short` is the share of trainings with
-    fewer validations after the lowest dev loss than early stopping waits for, or none.
+    `share`: heads that an update masks. `cut_short`: trainings with fewer validations after the
+    lowest dev loss than early stopping waits for, or none.
     """
     models = pd.json_normalize(models_by_dropout).rename(columns={"model.dropout": "dropout"})
     patience = models.get("provenance.settings.train.patience", pd.Series(0, models.index))
@@ -52,9 +50,8 @@ def regularisation(
 def _choose(models: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return the runs, whether dev loss chooses them, and the runs that they are compared with.
 
-    The lowest mean dev loss over the seeds that all runs of a pair have chooses one run without
-    masks (else the baseline) and one with masks. Runs with fewer than `ENOUGH` seeds, and fewer
-    than others, do not count.
+    One run without masks (else the baseline) and one with masks have the lowest mean dev loss over
+    the seeds of all runs. Runs with fewer than `ENOUGH` seeds, and fewer than others, do not count.
     """
     rows = []
     for pair, of_pair in models.groupby("pair", sort=False):
@@ -91,8 +88,7 @@ def _scores(scores: list[dict]) -> pd.DataFrame:
 def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) -> pd.DataFrame:
     """Return means over seeds and, after those of a run, mean differences to other runs.
 
-    The other runs are the columns `references` of `runs`. Differences of dev loss and of scores
-    are paired by seed. Their interval and p are of a paired t-test.
+    `references` are columns of `runs` that name the other runs. The t-tests are paired by seed.
     """
     means = values.groupby(_CELL, sort=False, dropna=False)["value"].agg(value="mean", seeds="size")
     others = runs.melt(_NAME, references, "reference", "against").dropna()
@@ -132,10 +128,7 @@ def optimum(table: Regularisation) -> list[str]:
 
 
 def by_share(table: Regularisation, trained_runs: Runs) -> pd.DataFrame:
-    """Return the difference of the mean score to the baseline by the share of heads masked.
-
-    `series` is the way to choose heads, missing without masks.
-    """
+    """Return mean score minus the baseline's; `series` is the way to mask, missing without masks."""
     means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
     points = pd.concat([base, means[means["reference"] == "baseline"]], ignore_index=True)
@@ -155,47 +148,40 @@ def variants(
     curves: pd.DataFrame, scores: list[dict], history: History, heads: Heads, trained_runs: Runs
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
-    runs = curves[_NAME].drop_duplicates().assign(baseline=BASE)
-    settings = runs["run"].map(trained_runs)
-    runs["n"] = [run.heads or 0 for run in settings]
-    runs["random"] = settings.map(_random)
+    settings, alike = run_settings(trained_runs), ["n", "dropout", "after", "rest"]
+    random = settings.loc[settings["method"] == "random", alike].reset_index(names="random")
+    settings["rest"] = settings["rest"].where(settings["method"] == "importance", 0)
+    runs = curves[_NAME].drop_duplicates().join(settings[alike], on="run").assign(baseline=BASE)
+    runs = runs.merge(random, "left", alike)
     values = pd.concat([_trained(curves), _scores(scores), _masked(curves, history, heads)])
     return _compare(values, runs, ["baseline", "random"])[[*_CELL, "n", *_TEST]]
-
-
-def _random(run: RunSettings) -> str:
-    """Return the name of the run that masks as many heads at random and is alike in the rest."""
-    rest = run.rest if run.method == "importance" else 0
-    alike = {"dropout": run.dropout, "after": run.after, "rest": rest}
-    return label(RunSettings(method="random", heads=run.heads or 0, **alike))
 
 
 def _trained(curves: pd.DataFrame) -> pd.DataFrame:
     """Return the lowest dev loss and the seconds of trainings."""
     groups = curves.groupby(RUN, sort=False)
     models = groups.agg(dev_loss=("dev_loss", "min"), seconds=("seconds", "last")).reset_index()
-    base = models[models["run"] == BASE].set_index(["pair", "seed"])["seconds"].rename("base")
-    models["relative_seconds"] = models["seconds"] / models.join(base, on=["pair", "seed"])["base"]
+    base = models["seconds"].where(models["run"] == BASE)
+    base = base.groupby([models["pair"], models["seed"]]).transform("first")
+    models["relative_seconds"] = models["seconds"] / base
     table = models.melt(RUN, var_name="statistic").dropna(subset="value")
     return table.assign(test_set=table["statistic"].map({"dev_loss": DEV}))
 
 
 def _masked(curves: pd.DataFrame, history: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
-    """Return locked heads of trainings, and the slopes of the heads that they masked.
+    """Return locked heads of trainings, and how masked heads, or all heads alike, act on the loss.
 
-    `harmful_share`: masks on heads with a slope above 0. `masked_growth`: about the loss that a
-    mask adds to a sentence. The same of `heads`: if every update had masked all heads alike.
+    `share`: with a slope above 0. `growth`: about the loss that a mask adds to a sentence.
     """
-    interval = [*RUN, "step"]
-    rows = history[history["known"]].set_index(interval)
+    rows = history[history["known"]].set_index([*RUN, "step"])
     masks, slope = (rows["masked"] * rows["updates"]).astype(float), rows["slope_mean"]
-    alike = masks.groupby(interval).transform("mean")
-    effects = pd.DataFrame({"share": slope > 0, "growth": rows["slope_sd"] ** 2 / 2 - slope})
-    table = curves[RUN].drop_duplicates().set_index(RUN)
-    table = table.join(heads.groupby(RUN)["locked_ever"].sum()).fillna(0.0)
-    names = {"harmful_share": ("share", masks), "masked_growth": ("growth", masks)}
-    names |= {"heads_harmful_share": ("share", alike), "heads_growth": ("growth", alike)}
-    for name, (effect, weights) in names.items():
-        sums = (effects[effect].astype(float) * weights).groupby(RUN).sum()
-        table[name] = sums / weights.groupby(RUN).sum()
-    return table.rename_axis(columns="statistic").stack().dropna().rename("value").reset_index()
+    alike = masks.groupby([*RUN, "step"]).transform("mean")
+    harm, growth = (slope > 0).astype(float), rows["slope_sd"] ** 2 / 2 - slope
+    terms = {"harmful_share": harm * masks, "masked_growth": growth * masks}
+    terms |= {"heads_harmful_share": harm * alike, "heads_growth": growth * alike}
+    means = pd.DataFrame(terms).groupby(RUN).sum().div(masks.groupby(RUN).sum(), axis=0)
+    locked = (
+        curves[RUN].drop_duplicates().set_index(RUN).join(heads.groupby(RUN)["locked_ever"].sum())
+    )
+    table = locked.fillna(0.0).join(means).rename_axis(columns="statistic")
+    return table.stack().dropna().rename("value").reset_index()
