@@ -27,7 +27,6 @@ EXPLORED = {
 _HEADS = [*RUN, *HEAD]
 _INTERVAL = [*RUN, "step"]
 _SLOPES = ["slope_ratio", "slope", "slope_sd"]
-_MOMENTS = ["start", "before", "before_masked"]
 _PREDICTORS = ["slope", "size", "importance", "agreement", "deviation", "masked"]
 _PREDICTORS += ["first_decoder_self", "first_decoder"]
 
@@ -149,11 +148,10 @@ def _slopes(history: pd.DataFrame) -> pd.DataFrame:
     weight = weight.where(history["slope_mean"].notna()).astype(float)
     values = history[["slope_mean", "slope_sd", "importance"]].astype(float)
     values["size"] = values["slope_mean"].abs()
+    values["importance"] = values["importance"].mask(history["signed"].astype(bool))
     means = values.mul(weight, axis=0).groupby(heads).sum(min_count=1)
     means = means.div(weight.groupby(heads).sum(min_count=1), axis=0)
     means["slope_ratio"] = means["size"] / means["importance"]
-    signed = history["signed"].groupby(heads).first().astype(bool)
-    means["slope_ratio"] = means["slope_ratio"].mask(signed)
     return means.rename(columns={"slope_mean": "slope"})[_SLOPES]
 
 
@@ -217,18 +215,14 @@ def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
     """Return the area under the ROC curve with which measurements rank heads that will lock in."""
     ids, keys = [*_INTERVAL, "moment", "will_lock"], [*RUN, "moment", "predictor"]
     long = _contests(history).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
-    long["moment"] = pd.Categorical(long["moment"], _MOMENTS)
-    long["predictor"] = pd.Categorical(long["predictor"], _PREDICTORS)
-    long["rank"] = long.groupby([*keys, "step"], observed=True)["value"].rank(pct=True)
-    groups = long.groupby([*keys, "step", "will_lock"], observed=True)["rank"]
-    rank, count = (
-        of.unstack().reindex(columns=[False, True]) for of in (groups.mean(), groups.size())
-    )
+    long["rank"] = long.groupby([*keys, "step"])["value"].rank(pct=True)
+    groups = long.groupby([*keys, "step", "will_lock"])["rank"]
+    tables = (groups.mean(), groups.size())
+    rank, count = (table.unstack().reindex(columns=[False, True]) for table in tables)
     area = 0.5 + rank[True] - rank[False]
     sums = pd.DataFrame({"lock_ins": count[True], "roc_area": area * count[True]}).dropna()
-    areas = sums.groupby(keys, observed=True).sum()
-    areas["roc_area"] /= areas["lock_ins"]
-    areas = areas.reset_index().astype({"moment": str, "predictor": str})
+    areas = sums.groupby(keys).sum()
+    areas = areas.assign(roc_area=areas["roc_area"] / areas["lock_ins"]).reset_index()
     explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
     areas["exploratory"] = np.where(explored, "yes", "no")
     return curves[RUN].drop_duplicates().merge(areas, "left", RUN)

@@ -9,7 +9,6 @@ from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN
 from headcount.analysis.scores import MAIN, main_scores, over_seeds
 from headcount.analysis.tables.lock_in import Heads, History, Runs, run_settings
-from headcount.base.errors import UserError
 
 ENOUGH = 3
 """Seeds from which on a run may be chosen although other runs have more."""
@@ -69,18 +68,11 @@ def _choose(models: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
 
 
 def _scores(scores: list[dict]) -> pd.DataFrame:
-    """Return the main score of trainings: the mean over test sets, then every test set.
-
-    Raises UserError for a training that lacks a test set of its pair.
-    """
+    """Return the main score of trainings: the mean over all test sets, then every test set."""
     table = main_scores(scores)
-    count = table.groupby(RUN)["test_set"].nunique()
-    for pair, run, seed in count[count < count.groupby("pair").transform("max")].index:
-        raise UserError(
-            f"bleu.json of {run}, seed {seed} of {pair}: expected {MAIN} on all test sets that "
-            "other runs have; translate and score it again"
-        )
-    means = table.groupby(RUN, sort=False)["score"].mean().reset_index().assign(test_set=MEAN)
+    groups = table.groupby(RUN, sort=False)["score"]
+    complete = groups.size() == groups.size().groupby("pair").transform("max")
+    means = groups.mean()[complete].reset_index().assign(test_set=MEAN)
     both = pd.concat([means, table.sort_values("test_set", kind="stable")])
     return both.assign(statistic=MAIN, value=both["score"])[[*_CELL, "seed", "value"]]
 
@@ -112,23 +104,20 @@ Regularisation = Annotated[pd.DataFrame, regularisation]
 def optimum(table: Regularisation) -> list[str]:
     """Return warnings where longer trainings, more dropout or more seeds may be better."""
     texts = []
-    ends = table[table["statistic"] == "cut_short"]
-    for pair, rows in ends.groupby("pair", sort=False):
+    for pair, rows in table[table["statistic"] == "cut_short"].groupby("pair", sort=False):
         if late := list(rows.loc[rows["value"] > 0, "run"]):
             texts.append(f"{pair}: trainings ended while dev loss was falling: {', '.join(late)}.")
         plain = rows[rows["share"] == 0]
         tuned = plain.loc[plain["chosen"] == "yes", "dropout"].max()
-        enough = plain["seeds"] >= min(ENOUGH, rows["seeds"].max())
-        if not (enough & (plain["value"] <= 0.5) & (plain["dropout"] > tuned)).any():
-            texts.append(
-                f"{pair}: more dropout than {tuned:g}, with enough seeds and long enough to stop "
-                "improving, was not tried. It may be better."
-            )
+        better = plain[(plain["dropout"] > tuned) & (plain["value"] <= 0.5)]
+        if not (better["seeds"] >= min(ENOUGH, rows["seeds"].max())).any():
+            known = "No higher dropout had enough seeds and trained until dev loss stopped falling"
+            texts.append(f"{pair}: dropout above {tuned:g} may be better. {known}.")
     return texts
 
 
 def by_share(table: Regularisation, trained_runs: Runs) -> pd.DataFrame:
-    """Return mean score minus the baseline's; `series` is the way to mask, missing without masks."""
+    """Return mean scores minus the baseline's; `series` is the way to mask, if the run does."""
     means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
     points = pd.concat([base, means[means["reference"] == "baseline"]], ignore_index=True)
@@ -155,6 +144,13 @@ def variants(
     runs = runs.merge(random, "left", alike)
     values = pd.concat([_trained(curves), _scores(scores), _masked(curves, history, heads)])
     return _compare(values, runs, ["baseline", "random"])[[*_CELL, "n", *_TEST]]
+
+
+def variant_points(table: Annotated[pd.DataFrame, variants]) -> pd.DataFrame:
+    """Return differences of dev loss to the baseline, and shares of masks that harm."""
+    loss = (table["statistic"] == "dev_loss") & (table["reference"] == "baseline")
+    points = table[loss | table["statistic"].str.endswith("harmful_share")]
+    return points.assign(_panel=points["test_set"].fillna("share"))
 
 
 def _trained(curves: pd.DataFrame) -> pd.DataFrame:
