@@ -1,9 +1,11 @@
 """Captions, notes and warnings."""
 
+from importlib import import_module
+
 import pandas as pd
 import pytest
 
-from headcount.analysis.captions import describe, shared_notes, unequal_seeds
+from headcount.analysis.captions import NOTES, describe, shared_notes, unequal_seeds
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output, chapters
 from headcount.base.settings.importance import ImportanceSettings
@@ -34,9 +36,10 @@ def test_unequal_seeds_are_a_warning():
 
 
 def test_every_declared_note_and_warning_exists():
-    from headcount.analysis.captions import NOTES
-
+    outputs = [output for chapter in chapters() for output in chapter.outputs]
+    for output in outputs:
+        import_module(output.module)  # notes of a module are registered with it
     known = {*NOTES, *shared_notes()}
-    for output in (output for chapter in chapters() for output in chapter.outputs):
+    for output in outputs:
         for entry in [*output.notes, *output.warnings]:
             assert " " in entry or entry in known, (output.name, entry)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.figures.render import draw
-from headcount.analysis.figures.style import COLOURS, make_styles, style_groups
+from headcount.analysis.figures.style import COLOURS, make_styles, style_groups, symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 
@@ -99,3 +99,28 @@ def test_styles_are_distinct_and_collapsed_runs_hollow():
     assert styles["run1"]["label"] == "first"
     assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
+
+
+def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
+    frame = pd.DataFrame({"pair": "p", "x": [-30.0, 1, 40], "y": [-1.0, 0, 1]})
+    axes = {"x": {"scale": "symlog", "linear": 2}, "y": {"scale": "symlog", "linear": 2}}
+    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal"}]
+    (panel,) = drawn(frame, panels=["pair"], layers=layers, **axes).axes
+    labels = [label.get_text() for label in panel.get_xticklabels()]
+    assert sorted(labels, key=float) == ["-32", "-8", "-2", "0", "+2", "+8", "+32"]
+    assert (panel.get_xscale(), panel.get_yscale()) == ("symlog", "linear")
+    assert list(symlog_ticks(0.5, 4)) == [0, -0.5, 0.5, -1, 1, -2, 2, -4, 4]
+
+
+def test_both_axes_of_an_equal_diagonal_are_alike():
+    frame = pd.DataFrame({"pair": "p", "x": [0.0, 10], "y": [-3.0, 1]})
+    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal", "equal": True}]
+    (panel,) = drawn(frame, panels=["pair"], layers=layers).axes
+    assert panel.get_xlim() == panel.get_ylim() and panel.get_xlim()[0] < -3
+
+
+def test_an_empty_layer_has_no_entry_in_the_legend():
+    layers = [LINE | {"style": False, "label": "all"}]
+    layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
+    figure = drawn(POINTS, panels=["pair"], style="run", layers=layers)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all"]

@@ -48,7 +48,7 @@ class Draw(Section):
     """A function of `figures/special.py` that draws the whole figure."""
 
     options: dict[str, Any] = {}
-    """Arguments of that function."""
+    """Arguments of these functions."""
 
     panels: list[str] = []
     """Columns whose values make a panel each."""
@@ -77,6 +77,9 @@ class Draw(Section):
 
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""
+
+    colours: dict[str, str] = {}
+    """Colours of styles, by value."""
 
     layers: list[dict[str, Any]] = []
     """Marks, drawn in this order on every panel."""
@@ -281,9 +284,13 @@ CHAPTERS = (
 
 
 class _File(Section):
-    """One file of declarations. An entry with `like` is completed from the entry of that name."""
+    """One file of declarations, with defaults of its entries.
+
+    An entry with `like` is completed from the entry of that name.
+    """
 
     chapter: str
+    defaults: dict[str, Any] = {}
     outputs: dict[str, dict[str, Any]]
 
 
@@ -312,7 +319,7 @@ def _declared() -> Iterator[Output]:
     entries: dict[str, dict[str, Any]] = {}
     for path, file in files.items():
         for key, entry in file.outputs.items():
-            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | entry
+            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
             given = {"question": questions[file.chapter]} | _completed(entries[key], entries)

@@ -68,12 +68,13 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.query(output.where) if output.where else frame
     if not output.columns:
         return frame.map(readable).rename(columns=_heading)
+    headings = [_heading(output.csv.get(name, name)) for name in output.rows]
     lines = []
     for key, group in frame.groupby(output.rows, sort=False, dropna=False):
-        names = dict(zip(map(_heading, output.rows), map(readable, key), strict=True))
+        names = dict(zip(headings, map(readable, key), strict=True))
         cells = {heading: cell(group, spec) for heading, spec in output.columns.items()}
         lines.append(names | cells)
-    shown = pd.DataFrame(lines, columns=[*map(_heading, output.rows), *output.columns])
+    shown = pd.DataFrame(lines, columns=[*headings, *output.columns])
     empty = [
         heading
         for heading, spec in output.columns.items()

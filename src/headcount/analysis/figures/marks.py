@@ -88,8 +88,8 @@ def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: fl
         x = x + _shift(layer, place) + shifts * layer["jitter"]
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
     if "markerfacecolor" in style:
-        look |= {"facecolor": "white", "edgecolor": look.pop("color")}
-    panel.scatter(x, y, s=layer.get("size", 16), linewidth=0.8, **look)
+        look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
+    panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
 @mark
@@ -130,8 +130,13 @@ def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 @mark
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw the line on which x and y are equal."""
+    """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+    if layer.get("equal"):
+        sides = np.array([panel.get_xlim(), panel.get_ylim()])
+        room = 0.04 * np.ptp(sides)
+        ends = (sides.min() - room, sides.max() + room)
+        panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
 @mark
@@ -172,9 +177,9 @@ def heat(
         for place in zip(chosen["_x"], chosen["_y"], strict=True):
             panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
     for row in rows.to_dict("records") if "text" in layer else ():
-        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.7
         look |= {"fontsize": 7, "color": "white" if dark else "black"}
-        text = layer["text"].format(**row)
+        text = layer["text"].format(**row).strip()
         panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 

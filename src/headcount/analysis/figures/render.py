@@ -52,7 +52,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if frame.empty:
         return message("This experiment has no such run.")
     if spec.frame:
-        frame = data.call(getattr(import_module(output.module), spec.frame), {"frame": frame})
+        function = getattr(import_module(output.module), spec.frame)
+        frame = data.call(function, {"frame": frame} | spec.options)
     spec, frame = prepared(spec, frame)
     output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
     styles = _styles(output, frame, data, collapsed)
@@ -71,10 +72,10 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         for column, panel in enumerate(line):
             if (row, column) not in used:
                 panel.remove()
+    lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
-        set_axes(
-            axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
-        )
+        above = item.row < lowest[item.column]
+        set_axes(axes[item.row][item.column], above, output, frame, data)
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     order = [style["label"] for style in styles.values()]
@@ -104,6 +105,8 @@ def _styles(
     texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
     every = list(dict.fromkeys([*known, *values]))
     styles = make_styles(every, texts | output.draw.labels, labels)
+    for value, colour in output.draw.colours.items():
+        styles.get(value, {})["color"] = colour
     if output.draw.ordered:
         for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
             style["color"] = colour
@@ -116,7 +119,7 @@ def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
         return ""
     trainings = rows[RUN].drop_duplicates()
     alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
-    return ": collapsed" if alone else ""
+    return ":\u00a0collapsed" if alone else ""
 
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
@@ -158,7 +161,7 @@ def _columns(spec: Draw, count: int) -> int:
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
     values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
-    seed = {"seed": f"seed {values['seed']}"} if values.get("seed") else {}
+    seed = {"seed": f"seed\u00a0{values['seed']}"} if values.get("seed") else {}
     panel = ", ".join(value for value in (values | seed).values() if value)
     return spec.title.format(**(rows.iloc[0].to_dict() | values | {"panel": panel})) or panel
 
@@ -177,6 +180,8 @@ def _draw_layers(
     image = None
     for layer in spec.layers:
         chosen = rows.query(layer["where"]) if "where" in layer else rows
+        if chosen.empty and "at" not in layer:
+            continue
         fixed = dict(layer.get("fixed", {}))
         if "label" in layer:
             fixed["label"] = layer["label"]
@@ -218,7 +223,7 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
-        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most)
+        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
     if centre is not None:
         reach = max(abs(low - centre), abs(high - centre)) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)
