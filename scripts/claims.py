@@ -5,9 +5,9 @@ Results of several experiments are taken together: seeds, pairs and corpora add 
 
 from pathlib import Path
 
+from headcount.analysis.claims.evidence import result_files
 from headcount.base import command
 from headcount.findings.chapters import chapters
-from headcount.findings.claims.evidence import result_files
 from headcount.findings.make import make_exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import write_tables

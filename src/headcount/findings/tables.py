@@ -43,11 +43,11 @@ def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str
 
     The JSON holds the words, shown cells and provenance. Row indices are not written. The CSV keeps
     ten significant digits, so that they can be rounded again, the others fewer. Raises UserError if
-    a table is empty or holds a missing or infinite number.
+    a table is empty (but that of the claims) or holds a missing or infinite number.
     """
     for name, table in tables.items():
         for frame in (table.tidy, table.shown):
-            _check(frame, folder / name)
+            _check(frame, folder / name, name == "claims")
         exact = table.tidy.map(_exact).to_csv(index=False, lineterminator="\n")
         write_text(folder / f"{name}.csv", exact)
         write_text(folder / f"{name}.md", _markdown(table))
@@ -61,8 +61,8 @@ def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str
         write_json(folder / f"{name}.json", about)
 
 
-def _check(table: pd.DataFrame, path_stem: Path) -> None:
-    if table.empty:
+def _check(table: pd.DataFrame, path_stem: Path, may_be_empty: bool) -> None:
+    if table.empty and not may_be_empty:
         raise UserError(f"{path_stem}: expected rows, found an empty table; are its inputs there?")
     for position, column in enumerate(table.columns):
         cells = table.iloc[:, position]
