@@ -3,17 +3,17 @@
 import re
 import shutil
 from html import unescape
-from math import nan
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from headcount.analysis.claims.ledger import ledger
 from headcount.analysis.figures.style import use_style, write_figure
-from headcount.analysis.outputs import Chapter, Output
+from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page
-from headcount.analysis.report.answers import answers, evidence, read_claims
+from headcount.analysis.report.answers import answers, elsewhere, evidence, read_claims
 from headcount.analysis.report.layout import inline_drawing
 from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import Text, write_table
@@ -35,18 +35,18 @@ OUTPUTS = [
 COLLAPSE, FEW, SHARED = "impt-2 collapsed.", "Fewer seeds for a.", "Model: a small one, of 6 heads."
 CLAIM = {
     "claim": "HM-04", "paper": "Sun et al. 2020", "statement": "Masks help.", "statistic": "BLEU",
+    "place": "section 2, figure 5", "limit": -0.5,
     "verdict": "holds", "value": 1.25, "low": 0.5, "high": 2, "p_adjusted": 0.004, "seeds": 3,
     "paper_value": 0.75, "difference": 0.5, "collapsed": "impt-2, seed 1 of a.x-y",
     "files": "one/tables/bleu.csv one/masking/a.x-y/impt-2/seed1/headmask.csv",
 }  # fmt: skip
-NOTHING = dict.fromkeys(("value", "low", "high", "p_adjusted", "paper_value", "difference"))
 CLAIMS = [
     CLAIM,
-    CLAIM | {"claim": "MI-01", "verdict": "undecided", "low": None, "high": None, "seeds": 1},
-    CLAIM | NOTHING | {"claim": "VO-01", "verdict": "undecided", "files": "", "collapsed": ""},
-    CLAIM | {"claim": "VO-04", "verdict": "does not hold", "statement": "Few.", "value": -0.25}
+    CLAIM | {"claim": "MI-06", "verdict": "undecided", "low": None, "high": None, "seeds": 1},
+    CLAIM
+    | {"claim": "VO-04", "verdict": "does not hold", "statement": "Few.", "value": -0.25}
     | {"low": -0.5, "high": 0.1, "difference": None, "collapsed": ""},
-]  # fmt: skip
+]
 
 
 class Page:
@@ -85,6 +85,7 @@ def planted(tmp_path_factory) -> Path:
 def results(planted, tmp_path, monkeypatch) -> Path:
     chapter = Chapter(name="c", title="C", question="training", outputs=(*OUTPUTS,))
     monkeypatch.setattr(page, "chapters", lambda: [chapter])
+    monkeypatch.setattr(page, "elsewhere", lambda claims: (2, "roles, tiny"))
     return Path(shutil.copytree(planted, tmp_path / "results" / "one"))
 
 
@@ -146,27 +147,37 @@ def test_outputs_can_be_chosen_and_faults_are_named(results, tmp_path):
         report(results)
 
 
-def test_an_answer_is_the_first_decided_claim_or_the_first_with_a_number(results):
-    claims = read_claims(results)
-    headmask, michel, voita = answers(claims)
+def test_an_answer_is_the_first_decided_claim_or_the_first(results):
+    headmask, michel, voita = answers(read_claims(results))
     assert (headmask["number"], headmask["name"][:4]) == ("+1.25 BLEU", "BLEU")
     assert headmask["interval"] == "95 % interval +0.50 to +2.00, 3 training runs"
-    assert [other["number"] for other in (michel, voita)] == ["", ""]
-    assert voita["sentence"] == voita["question"]["none"]
-    open_one = pd.DataFrame([CLAIM | {"verdict": "undecided"}, CLAIM | {"claim": "HM-05"}])
-    assert answers(open_one)[0]["sentence"].startswith("Yes")
-    lone = open_one.head(1).assign(low=nan, high=nan, seeds=1)
-    assert answers(lone)[0]["sentence"].startswith("Undecided")
-    assert answers(lone)[0]["interval"] == "without an interval, 1 training run"
-    assert answers(claims.head(0)) == []
+    assert michel["sentence"].endswith("than 0.5 BLEU.")
+    assert michel["interval"] == "without an interval, 1 training run"
+    assert (voita["number"], voita["sentence"]) == ("", voita["question"]["none"])
+    both = pd.DataFrame([CLAIM | {"verdict": "undecided"}, CLAIM | {"claim": "HM-05"}])
+    sentences = [answers(table)[0]["sentence"] for table in (both, both.head(1))]
+    assert [sentence.partition(".")[0] for sentence in sentences] == ["Yes", "Undecided"]
 
 
-def test_evidence_is_the_output_of_a_file_or_the_one_with_fewest_kinds():
+def test_answers_name_claims_sections_and_figures_that_exist():
+    verdicts = {"holds", "does not hold", "undecided"}
+    figures = {item.name for chapter in chapters() for item in chapter.outputs}
+    for answer in answers(pd.DataFrame(columns=[*CLAIM])):
+        question = answer["question"]
+        assert set(question["claims"]) <= set(ledger().claims)
+        assert {*question["figures"]} <= figures
+        assert all(verdicts < set(texts) for texts in question["claims"].values())
+    others = pd.DataFrame({"claim": [name for name in ledger().claims if name != "HM-03"]})
+    assert elsewhere(others) == (1, ", ".join(ledger().claims["HM-03"].needs.experiments))
+
+
+def test_evidence_is_the_output_of_a_file_of_the_claims_place_or_with_fewest_kinds():
     kinds = ["masking", "importance"]
-    more = Output(name="more", title="More", form="figure", needs=kinds, **FIELDS)
+    more = Output(name="more", title="Figure 1", form="figure", needs=kinds, **FIELDS)
     shown = [OUTPUTS[0], more, OUTPUTS[2]]
-    assert evidence(CLAIM["files"], shown) == [OUTPUTS[0], OUTPUTS[2]]
-    assert evidence("", shown) == evidence("one/heads/a.x-y/b/seed1/x.csv", shown) == []
+    assert evidence(CLAIM["files"], "section 2", shown) == [OUTPUTS[0], OUTPUTS[2]]
+    assert evidence(CLAIM["files"], "figure 1", shown) == [OUTPUTS[0], more]
+    assert evidence("one/heads/a.x-y/b/seed1/x.csv", "", shown) == evidence("", "", shown) == []
 
 
 def test_a_section_without_training_has_another_title_and_a_figure_follows_its_table():
@@ -202,6 +213,6 @@ def test_the_answers_are_on_the_first_screen(results, width):
         opened.goto((results / "report.html").as_uri())
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         boxes = [box.bounding_box() for box in opened.locator(".answer").all()]
-        number, picture = (opened.locator(name).bounding_box() for name in (".number", ".small"))
-    assert len(boxes) == 3 and number["y"] < picture["y"] < 900
+        picture = opened.locator(".small").first.bounding_box()
+    assert len(boxes) == 3 and picture["y"] + picture["height"] < 900
     assert width < 1400 or all(box["y"] + box["height"] < 900 for box in boxes)
