@@ -10,7 +10,7 @@ from project_copy import ROOT
 from test_pictures import PLANTED, chapter_of
 from workflow_modules import load
 
-from headcount.findings.claims import table
+from headcount.analysis.claims import table
 from headcount.findings.general import corpora, heads_per_layer, scores
 from headcount.findings.inputs import INPUTS
 

@@ -4,14 +4,9 @@ Wrong lines of 200: with gates from none 10 and 14 at λ = 0.1, 6 at λ = 0; its
 on the encoder alone 2 and 8 at λ = 0.2, 1 and 2 at λ = 0. A wrong line costs 0.5 BLEU.
 """
 
-from collections.abc import Sequence
-
 import pandas as pd
 import pytest
 from chapters import gather_results, make_tables
-from planted_claims import decided
-from planted_files import PAIR, SEEDS, Rows
-from planted_heads import from_none, gates
 from voita_files import FROM_NONE, MODEL, pruned_runs
 
 from headcount.base.settings.train import GatesSettings
@@ -21,7 +16,6 @@ from headcount.findings.voita_pruning.records import records
 
 SETTINGS = {"model": MODEL, "gates": GatesSettings()}
 START = "random weights"
-Left = tuple[int, float]
 OTHERS = ["gates-all-l0", "gates-all-l0.1"]
 OTHERS += [f"{run}-from-random-1" for run in OTHERS]
 
@@ -138,41 +132,3 @@ def test_alone_they_have_all_tables(tmp_path):
     falls = found["voita_falls"].tidy
     assert falls["holds_at"].tolist() == [6, 6] and falls["falls_at"].tolist() == [3, 3]
     assert not pd.concat([table.tidy for table in found.values()])["pair"].isna().any()
-
-
-def beside(pair: str, price: float, seeds: Sequence[int], tuned: Left, fresh: Left) -> Rows:
-    """Gates runs on the baseline and from random weights, as (heads left of 16, BLEU change)."""
-    rows = []
-    for start, (left, change) in (("baseline", tuned), (START, fresh)):
-        run = {"lambda": price, "left": left, "delta": change, "start": start}
-        found = gates([run | {"run": f"{price} on {start}"}])["tables/voita_pruning.csv"]
-        rows += [row | {"seed": seed, "pair": pair} for row in found for seed in seeds]
-    return rows
-
-
-def test_only_gates_with_a_price_that_closed_heads_are_compared(tmp_path):
-    """Gates on the baseline gain 0.51 to 0.53 BLEU; everything else there would make it lose.
-
-    As the control on the baseline beside priced gates of as many heads, and priced gates that
-    closed no head beside those that closed one, on either side.
-    """
-    files = from_none(0.5)
-    rows = files["tables/voita_pruning.csv"]
-    rows += beside(PAIR, 0, SEEDS, (8, -9), (15, 0))
-    rows += beside(PAIR, 0.01, SEEDS, (16, -7), (15, 0))
-    rows += beside(PAIR, 0.02, SEEDS, (15, 0.52), (16, 8))
-    found = decided(tmp_path, "VO-22", files)
-    assert (found.verdict, found.value) == ("holds", pytest.approx(0.52))
-    assert found.reason.endswith(f"; of controls (λ = 0): -9.00 BLEU ({PAIR})")
-
-
-def test_controls_are_those_of_the_trainings_that_decide(tmp_path):
-    """A pair each: the smaller gain has the larger difference of controls. Seed 4 has no price."""
-    files = from_none(0.5)
-    rows = files["tables/voita_pruning.csv"]
-    rows += [row | {"pair": "b.de-en", "bleu": 30 + 0.6 * row["delta"]} for row in rows]
-    rows += beside("b.de-en", 0, SEEDS, (16, 0), (16, -2))
-    rows += beside(PAIR, 0, SEEDS, (16, 0), (16, 0))
-    rows += beside(PAIR, 0, [4], (16, 99), (16, 0))
-    found = decided(tmp_path, "VO-22", files)
-    assert "; of controls (λ = 0): +2.00 BLEU (b.de-en), +0.00 BLEU (some.en-de)" in found.reason

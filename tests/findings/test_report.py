@@ -13,11 +13,10 @@ from chapters import make_chapter
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from matplotlib.figure import Figure
 
+from headcount.analysis.claims.table import COLUMNS, FAILS, HOLDS
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.chapters import chapters
-from headcount.findings.claims.table import COLUMNS
-from headcount.findings.claims.verdicts import FAILS, HOLDS
 from headcount.findings.exhibits import SHOWN
 from headcount.findings.figures import Drawn, use_style, write_figures
 from headcount.findings.inputs import OF_TRAINING

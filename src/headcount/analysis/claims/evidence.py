@@ -107,7 +107,5 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
-    try:
-        return pd.to_numeric(column)
-    except ValueError:
-        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers if numbers.notna().equals(column.notna()) else column

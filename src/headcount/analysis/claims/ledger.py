@@ -68,7 +68,7 @@ class Needs(Section):
     structure: bool = False
 
 
-class Test(Section):
+class Rule(Section):
     """Limits for a claim's number: one for all parts of the claim, or limits of its parts."""
 
     compare: list[list[str]] = []
@@ -87,7 +87,7 @@ class Claim(Section):
     statement: str
     statistic: str
     metric: dict[str, dict[str, _Argument]] = Field(min_length=1, max_length=1)
-    test: Test
+    test: Rule
     printed: dict[str, Printed | str | list[float]] = {}
     needs: Needs
 
@@ -115,16 +115,14 @@ def paper_of(name: str) -> str:
 
 
 def paper_value(name: str) -> float:
-    """Return the paper's own value of a claim's number, NaN without one."""
+    """Return the paper's own value of a claim's number, with test sets of a pair averaged first."""
     claim = ledger().claims[name]
     given = next(iter(claim.printed.values())) if claim.test.paper == "first" else claim.test.paper
     if not isinstance(given, Printed):
         return float(np.mean(given)) if given else nan
     rows = given.rows(paper_of(name))
-    pairs = (
-        rows["pair"] if "test_set" in rows else [*range(len(rows))]
-    )  # test sets are averaged first
-    return float(rows.groupby(pairs)["value"].mean().mean())
+    means = rows.groupby("pair")["value"].mean() if "test_set" in rows else rows["value"]
+    return float(means.mean())
 
 
 def printed_line(name: str) -> str:

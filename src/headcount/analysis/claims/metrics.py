@@ -79,7 +79,8 @@ def early_importance(training: pd.DataFrame, stability: pd.DataFrame, early: flo
     both = pd.concat([stability, stability.assign(seed=stability["other_seed"])])
     others = both.groupby(MODEL)["spearman"].mean().rename("others")
     rows = first.drop_duplicates(MODEL).join(others, on=MODEL)
-    return rows.assign(value=rows["spearman_raw_with_last"] - rows["others"])
+    value = rows["spearman_raw_with_last"] - rows["others"]
+    return rows.assign(value=value, low=np.nan, high=np.nan)
 
 
 def training_share(frequency: pd.DataFrame) -> pd.DataFrame:
@@ -100,12 +101,10 @@ def best_gain(ablation: pd.DataFrame) -> pd.DataFrame:
 
 def profile_change(training: pd.DataFrame, floor: float) -> pd.DataFrame:
     """Return changes of the pruning profile, from a first checkpoint above `floor` to the last."""
-    by_time = training.sort_values("update").groupby(TEST)
-    first, last = (
-        ends[["r_squared", "end_mass", "score"]] for ends in (by_time.first(), by_time.last())
-    )
-    change = (last - first).drop(columns="score")[first["score"] >= floor]
-    return change.reset_index().melt(TEST, var_name="part")
+    names = ["r_squared", "end_mass", "score"]
+    by_time = training.sort_values("update").groupby(TEST)[names]
+    change = (by_time.last() - by_time.first())[by_time.first()["score"] >= floor]
+    return change.drop(columns="score").reset_index().melt(TEST, var_name="part")
 
 
 def early_kept(training: pd.DataFrame, early: float) -> pd.DataFrame:
@@ -121,10 +120,8 @@ def speed_gain(speed: pd.DataFrame, percent: float) -> pd.DataFrame:
     rows, keys = speed[speed["percent"] == percent].sort_values("batch_size"), [*MODEL, "phase"]
     large, small = rows.drop_duplicates(keys, keep="last"), rows.drop_duplicates(keys)
     growth = est.contrast(large, small, keys, ratio=True).query("batch_size > batch_size_2")
-    parts = (
-        {"": large, " at large batches over small ones": growth} if len(growth) else {"": growth}
-    )
-    return pd.concat(rows.assign(part=rows["phase"] + name) for name, rows in parts.items())
+    growth = growth.assign(part=growth["phase"] + " at large batches over small ones")
+    return pd.concat([large.assign(part=large["phase"]), growth]) if len(growth) else growth
 
 
 def parameter_share(speed: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from headcount.analysis.claims.estimates import BOUNDS
-from headcount.analysis.claims.ledger import Test
+from headcount.analysis.claims.ledger import Rule
 from headcount.findings.significance import Z, paired_t
 
 _SMALLEST_P = 1 / 1001  # of 1,000 resamples
@@ -19,7 +19,7 @@ _SCALES = {
 }
 
 
-def decide(rows: pd.DataFrame, test: Test) -> dict[str, Any] | None:
+def decide(rows: pd.DataFrame, test: Rule) -> dict[str, Any] | None:
     """Return the direction in which the numbers point, and the part and numbers that decide it.
 
     All parts must hold, or one must fail, by Bonferroni's p. None if no number has an interval.
@@ -45,7 +45,7 @@ def decide(rows: pd.DataFrame, test: Test) -> dict[str, Any] | None:
     return part | numbers | {"holds": p_holds <= p_fails, "missing": missing}
 
 
-def estimate(rows: pd.DataFrame, limit: float, side: str, test: Test) -> dict[str, Any]:
+def estimate(rows: pd.DataFrame, limit: float, side: str, test: Rule) -> dict[str, Any]:
     """Return the mean of the models with its interval, and q, its p against the limit.
 
     Without a test, q is 0 if the limit is out of bounds. It is 1 if a model is on the other side.

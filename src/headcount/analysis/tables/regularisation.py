@@ -7,7 +7,7 @@ import pandas as pd
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import MAIN, main_scores, over_seeds
+from headcount.analysis.scores import MAIN, main_scores, t_tests
 from headcount.analysis.tables.lock_in import Heads, History, Runs, run_settings
 
 ENOUGH = 3
@@ -90,7 +90,7 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     tested = tested[tested["run"] != tested["against"]].rename(columns={"value": "score"})
     tested = tested.assign(delta=tested["score"] - tested["other"])
     names = {"delta": "value", "t_low": "low", "t_high": "high", "t_p": "p"}
-    tests = over_seeds(tested, [*_CELL, "reference", "against"]).drop(columns="score")
+    tests = t_tests(tested, [*_CELL, "reference", "against"]).drop(columns="score")
     means = means.reset_index()
     both = pd.concat([means, tests.rename(columns=names)])
     cells = means.iloc[means.groupby("pair", sort=False).ngroup().argsort(kind="stable")][_CELL]
