@@ -22,7 +22,7 @@ async function show(figure, spec, name, rows) {
   spec.description = byId(`${figure}-title`).textContent;
   spec.datasets = {[name]: rows.map((row, order) => ({...row, order}))};
   views[figure]?.finalize();
-  const how = {mode: "vega-lite", config: data.style, actions: false, renderer: "svg", ast: true};
+  const how = {config: data.style, actions: false, renderer: "svg", ast: true};
   views[figure] = (await vegaEmbed(byId(figure), spec, {...how, patch: hideBox})).view;
 }
 
