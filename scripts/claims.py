@@ -5,12 +5,11 @@ Results of several experiments are taken together: seeds, pairs and corpora add 
 
 from pathlib import Path
 
-from headcount.analysis.claims.evidence import result_files
+from headcount.analysis.claims.claims import ledger
+from headcount.analysis.claims.evidence import Evidence, result_files
+from headcount.analysis.claims.table import caption, claims_table, readable
 from headcount.base import command
-from headcount.findings.chapters import chapters
-from headcount.findings.make import make_exhibits
-from headcount.findings.results import Results
-from headcount.findings.tables import write_tables
+from headcount.findings.tables import Table, fill_empty, write_tables
 
 
 def main() -> None:
@@ -20,11 +19,11 @@ def main() -> None:
     parser.add_argument("--results", required=True, nargs="+", type=Path, help=words)
     args = parser.parse_args()
     files = [path for given in args.results for path in result_files(given)]
-    (chapter,) = (each for each in chapters() if each.name == "claims")
-    kinds = dict.fromkeys(chapter.kinds, []) | {"exhibits": files}
-    made = make_exhibits(chapter, Results(kinds, {}))
-    origin = command.provenance("scripts/claims.py", {}, None, files, chapter.modules)
-    write_tables(made["table"], args.out, origin)
+    table = claims_table(Evidence(files))
+    notes = tuple(ledger().notes)
+    shown = Table(fill_empty(table), readable(table), caption(table), notes)
+    origin = command.provenance("scripts/claims.py", {}, None, files)
+    write_tables({"claims": shown}, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from headcount.analysis.claims.ledger import Rule
+from headcount.analysis.claims.claims import Rule
 from headcount.analysis.claims.table import corrected
 from headcount.analysis.claims.tests import decide, p_of_interval, stouffer
 

@@ -21,7 +21,7 @@ from roles_files import (
 from scipy.stats import spearmanr
 from script_runner import run_script
 
-from headcount.analysis.claims.ledger import ledger
+from headcount.analysis.claims.claims import ledger
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings

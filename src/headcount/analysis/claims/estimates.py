@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from headcount.analysis.claims.claims import ledger
 from headcount.analysis.claims.evidence import MODEL
-from headcount.analysis.claims.ledger import ledger
 from headcount.findings.significance import Z, wilson
 
 BOUNDS = ["value", "low", "high"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.analysis.claims.ledger import ledger
+from headcount.analysis.claims.claims import ledger
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.run_file import RUN_FILE, read_run

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.claims import estimates, metrics, voita
+from headcount.analysis.claims.claims import PAPERS, ledger, paper_of, paper_value, printed_line
 from headcount.analysis.claims.evidence import MODEL, UNIT, Evidence, place_of
-from headcount.analysis.claims.ledger import PAPERS, ledger, paper_of, paper_value, printed_line
 from headcount.analysis.claims.tests import decide
 from headcount.findings.significance import ALPHA
 from headcount.findings.tables import NONE, p_value, with_bounds
@@ -165,11 +165,10 @@ def claims_page() -> str:
         text += f"\n## {title[0].upper()}{title[1:]}\n"
         claims = {name: claim for name, claim in ledger().claims.items() if paper_of(name) == paper}
         for name, claim in claims.items():
-            limits = claim.test.model_dump(include={"above", "below"}, exclude_none=True)
-            holds = " and ".join(f"{side} {limit}" for side, limit in limits.items())
-            holds += f" ({claim.test.source})" if claim.test.source else ""
-            text += (
-                f"\n**{name}**, {claim.place}: {claim.statement}\n\n- Number: {claim.statistic}\n"
-            )
-            text += f"- Holds: {holds}\n- Needs: {claim.needs.run}\n"
+            limits = claim.test.model_dump(include={"above", "below"}, exclude_none=True).items()
+            holds = " and ".join(f"{side} {str(limit).strip('{}')}" for side, limit in limits)
+            source = f" ({claim.test.source})" if claim.test.source else ""
+            text += f"\n**{name}**, {claim.place}: {claim.statement}\n\n"
+            text += f"- Number: {claim.statistic}\n- Holds: {holds}{source}\n"
+            text += f"- Needs: {claim.needs.run}\n"
     return text

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from headcount.analysis.claims.claims import Rule
 from headcount.analysis.claims.estimates import BOUNDS
-from headcount.analysis.claims.ledger import Rule
 from headcount.findings.significance import Z, paired_t
 
 _SMALLEST_P = 1 / 1001  # of 1,000 resamples

@@ -1,8 +1,7 @@
 """The table of claims as files, until tables are declared as data."""
 
-from headcount.analysis.claims.evidence import Evidence
-from headcount.analysis.claims.ledger import ledger
-from headcount.analysis.claims.table import caption, claims_table, readable
+from importlib import import_module
+
 from headcount.findings import exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import Table, fill_empty
@@ -15,6 +14,9 @@ from headcount.findings.tables import Table, fill_empty
 )
 def claims(results: Results) -> Table:
     """Verdicts on the papers' claims."""
+    analysis = import_module("headcount.analysis.claims.table")
     kinds = (*claims.exhibit.needs, *claims.exhibit.uses)
-    table = claims_table(Evidence(path for kind in kinds for path in results.files(kind)))
-    return Table(fill_empty(table), readable(table), caption(table), tuple(ledger().notes))
+    files = [path for kind in kinds for path in results.files(kind)]
+    table = analysis.claims_table(analysis.Evidence(files))
+    notes = tuple(analysis.ledger().notes)
+    return Table(fill_empty(table), analysis.readable(table), analysis.caption(table), notes)

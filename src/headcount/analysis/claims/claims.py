@@ -106,7 +106,7 @@ class Ledger(Section):
 @cache
 def ledger() -> Ledger:
     """Return the content of `claims.yaml`."""
-    return read_settings(Path(__file__).with_name("claims.yaml"), Ledger)
+    return read_settings(Path(__file__).with_suffix(".yaml"), Ledger)
 
 
 def paper_of(name: str) -> str:
