@@ -148,7 +148,6 @@ def test_outputs_can_be_chosen_and_faults_are_named(results, tmp_path):
 
 
 def test_an_answer_is_the_first_decided_claim_or_the_first():
-    """The golden text has all parts of an answer."""
     both = pd.DataFrame([CLAIM | {"verdict": "undecided"}, CLAIM | {"claim": "HM-05"}])
     sentences = [answers(table)[0]["sentence"] for table in (both, both.head(1))]
     assert [sentence.partition(".")[0] for sentence in sentences] == ["Yes", "Undecided"]
