@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from headcount.analysis.claims.ledger import ledger
+from headcount.analysis.claims.claims import ledger
 from headcount.analysis.figures.style import use_style, write_figure
 from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page

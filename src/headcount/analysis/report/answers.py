@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.cells import p_value
-from headcount.analysis.claims.ledger import ledger
+from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
 from headcount.base.errors import UserError
