@@ -140,6 +140,9 @@ class Output(Section):
     beside: str = ""
     """The table after which the report shows a figure."""
 
+    allow_empty: bool = False
+    """Whether a table may have no row."""
+
     csv: dict[str, str] = {}
     """New names of columns in the CSV."""
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from headcount.analysis.published import headmask, michel, voita
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
-from headcount.findings.published import headmask, michel, voita
 
 PAPERS = {
     "HM": "Sun et al. 2020, HeadMask",

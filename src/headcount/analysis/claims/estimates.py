@@ -11,7 +11,7 @@ import pandas as pd
 
 from headcount.analysis.claims.claims import ledger
 from headcount.analysis.claims.evidence import MODEL
-from headcount.findings.significance import Z, wilson
+from headcount.analysis.stats import Z, wilson
 
 BOUNDS = ["value", "low", "high"]
 TEST = [*MODEL, "test_set"]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcount.analysis.cells import bounds
 from headcount.analysis.claims import estimates, metrics, voita
 from headcount.analysis.claims.claims import PAPERS, ledger, paper_of, paper_value, printed_line
 from headcount.analysis.claims.evidence import MODEL, UNIT, Evidence, place_of
 from headcount.analysis.claims.tests import decide
-from headcount.findings.significance import ALPHA
-from headcount.findings.tables import NONE, p_value, with_bounds
+from headcount.analysis.stats import ALPHA
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason_code", "reason"]
@@ -107,13 +107,9 @@ def _verdict(row: dict[str, Any]) -> tuple[str, str]:
 
 def _reason(row: dict[str, Any]) -> str:
     """Return the reason for a verdict as a sentence, from its code and numbers."""
-    ends = ["" if isnan(row[end]) else row[end] for end in ("low", "high")]
+    number = bounds(*(pd.Series([row[end]]) for end in ("value", "low", "high")))
     word = ("at", "above", "below")[int(np.sign(row["value"] - row["limit"]))]
-    text = (
-        ledger()
-        .reasons[row["reason_code"]]
-        .format(number=with_bounds(row["value"], *ends), word=word, limit=row["limit"])
-    )
+    text = ledger().reasons[row["reason_code"]].format(number=number, word=word, limit=row["limit"])
     part = f"{row['part']}: " if row["part"] else ""
     collapsed = f"; collapsed: {row['collapsed']}" if row["collapsed"] else ""
     return f"{part}{text} ({row['scope']}){collapsed}"
@@ -141,21 +137,6 @@ def caption(table: pd.DataFrame) -> str:
     shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     others = len(ledger().claims) - len(table)
     return f"Claims of the papers: {shown}. {others} more need other experiments."
-
-
-def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the cells that people read."""
-    numbers = table[["value", "low", "high", "p", "p_adjusted", "paper_value", "difference"]]
-    cells = numbers.astype(object).where(numbers.notna(), "")
-    bounds = cells[["value", "low", "high"]].itertuples(index=False, name=None)
-    return table[["claim", "statement", "verdict", "statistic"]].assign(**{
-        "value": [with_bounds(*row) for row in bounds],
-        "limit": table["side"] + " " + table["limit"].map("{:g}".format),
-        "paper": [with_bounds(value, "", "") for value in cells["paper_value"]],
-        "difference": [NONE if cell == "" else f"{cell:+.2f}" for cell in cells["difference"]],
-        "p": cells["p"].map(p_value), "p adjusted": cells["p_adjusted"].map(p_value),
-        "scope": table["scope"], "seeds": table["seeds"], "why": table["reason"],
-    })  # fmt: skip
 
 
 def claims_page() -> str:

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from headcount.analysis.claims.claims import Rule
 from headcount.analysis.claims.estimates import BOUNDS
-from headcount.findings.significance import Z, paired_t
+from headcount.analysis.stats import Z, paired_t
 
 _SMALLEST_P = 1 / 1001  # of 1,000 resamples
 _SCALES = {

@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.analysis.claims import estimates as est
 from headcount.analysis.claims.estimates import BOUNDS
 from headcount.analysis.claims.evidence import BASE, MODEL, UNIT
-from headcount.findings.significance import shuffled_p, spearman
+from headcount.analysis.stats import shuffled_p, spearman
 
 SWEEP, LAYER = [*UNIT, "test_set"], [*MODEL, "layer"]
 _SHUFFLES = 9999
