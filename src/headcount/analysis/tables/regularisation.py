@@ -115,7 +115,7 @@ def optimum(table: Regularisation) -> list[str]:
         tuned = plain.loc[plain["chosen"] == "yes", "dropout"].max()
         better = plain[(plain["dropout"] > tuned) & (plain["value"] <= 0.5)]
         if not (better["seeds"] >= min(ENOUGH, rows["seeds"].max())).any():
-            known = "No higher dropout had enough seeds and trained until dev loss stopped falling"
+            known = "None with enough seeds trained until dev loss stopped falling"
             texts.append(f"{pair}: dropout above {tuned:g} may be better. {known}.")
     return texts
 
