@@ -1,15 +1,12 @@
 """Collapse of masked training, and heads that it locked in."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.collapse import (
-    collapsed_in_training,
-    late_frequencies,
-    late_losses,
-    masking_updates,
-)
+from headcount.analysis import collapse as training
 from headcount.analysis.frames import HEAD, RUN
 from headcount.analysis.tables import lock_in
 from headcount.base.errors import UserError
@@ -41,10 +38,6 @@ def history_of(masked, slope, settings=RULE, **training):
     return lock_in.history(record("masked", masked, **training), slopes(slope, **training), runs)
 
 
-def locked_heads(history):
-    return history["locked"].to_numpy().reshape(-1, len(HEADS)).tolist()
-
-
 def curves_of(*trainings):
     return pd.DataFrame(trainings, columns=RUN).assign(step=100)
 
@@ -53,34 +46,31 @@ SHARES = [[0.1, 0.9, 0.9, 0], [0.1, 1, 0.2, 0.9], [0.2, 0.9, 0.9, 1]]
 FLAT = [[1.0, 2.0, 3.0, 4.0]] * 3
 
 
-@pytest.mark.parametrize(
-    ("updates", "settings", "expected"),
-    [
-        (50, {}, [[0, 1, 1, 0], [0, 1, 0, 1], [0, 1, 1, 1]]),
-        (25, {}, [[0, 1, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]),
-        (25, {"held": 20}, [[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]),
-        (25, {"held": 26}, [[0, 0, 0, 0]] * 3),
-    ],
-)
-def test_heads_are_locked_in_over_50_free_updates(updates, settings, expected):
-    run = RunSettings(method="importance", heads=1, **settings)
-    assert locked_heads(history_of(SHARES, FLAT, run, updates=updates)) == expected
+CASES = [(50, 0, [[0, 1, 1, 0], [0, 1, 0, 1], [0, 1, 1, 1]])]
+CASES += [(25, 0, [[0, 1, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]])]
+CASES += [(25, 20, [[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]), (25, 26, [[0, 0, 0, 0]] * 3)]
+
+
+@pytest.mark.parametrize(("updates", "held", "expected"), CASES)
+def test_heads_are_locked_in_over_50_free_updates(updates, held, expected):
+    run = RunSettings(method="importance", heads=1, held=held)
+    frame = history_of(SHARES, FLAT, run, updates=updates)
+    assert frame["locked"].tolist() == np.ravel(expected).tolist()
 
 
 def test_only_updates_that_mask_count_for_lock_in_and_abandoned_heads():
     run = RunSettings(method="importance", heads=1, probability=0.5)
-    counts = masking_updates(run, 9, np.array([50, 100]), np.array([50, 50]))
+    counts = training.masking_updates(run, 9, np.array([50, 100]), np.array([50, 50]))
     assert counts.min() > 0 and counts.max() < 40
     masked = [[count / 50, 0.8 * count / 50, 0, 0] for count in counts]
-    assert locked_heads(history_of(masked, FLAT[:2], run)) == [[1, 0, 0, 0]] * 2
-    late = late_frequencies(record("masked", masked), {"impt-1": run})
+    assert history_of(masked, FLAT[:2], run)["locked"].tolist() == [1, 0, 0, 0] * 2
+    late = training.late_frequencies(record("masked", masked), {"impt-1": run})
     assert late.tolist() == pytest.approx([1, 0.8, 0, 0])
 
 
 def test_slopes_of_other_intervals_are_an_error():
-    masks, other = record("masked", SHARES), slopes(FLAT, updates=40)
     with pytest.raises(UserError, match="slopes.csv"):
-        lock_in.history(masks, other, {"impt-1": RULE})
+        lock_in.history(record("masked", SHARES), slopes(FLAT, updates=40), {"impt-1": RULE})
 
 
 def test_slopes_of_locked_heads_are_means_over_locked_updates():
@@ -100,13 +90,11 @@ def test_locked_counts_slopes_and_others():
     heads = lock_in.by_head(history_of(masked, [[1, 4, 3, -6], [1, 2, 5, -6], [4, 2, 0, -8]]))
     curves = curves_of((PAIR, "baseline", 9), (PAIR, "impt-1", 9))
     runs = {"baseline": RunSettings(method="baseline"), "impt-1": RULE}
-    grid = type("Grid", (), {"size": 4})
-    model = type("Model", (), {"grid": grid})
-    base, of = lock_in.locked(heads, curves, {"model": model}, runs).to_dict("records")
+    settings = {"model": SimpleNamespace(grid=SimpleNamespace(size=4))}
+    base, of = lock_in.locked(heads, curves, settings, runs).to_dict("records")
     assert (base["n"], base["locked_ever"], base["heads"]) == (0, 0, 4)
     assert np.isnan(base["locked_slope"]) and np.isnan(base["place_both"])
-    assert (of["locked_ever"], of["locked_at_end"]) == (2, 1)
-    assert (of["locked_from"], of["locked_longest"]) == (0, 100)
+    assert (of["locked_ever"], of["locked_at_end"], of["locked_longest"]) == (2, 1, 100)
     assert of["locked_slope"] == (3 - 8) / 2  # of dec_self.0.0 and dec_enc.1.0
     assert of["others_slope"] == pytest.approx((2 + 8 / 3) / 2)  # all intervals lock a head
     assert of["locked_slope_ratio"] == of["others_slope_ratio"] == 0.5
@@ -131,13 +119,12 @@ def test_predictions_of_several_seeds_have_one_p():
     assert table["p"].tolist() == pytest.approx([np.nan] + [1 - 0.5 * 0.75] * 2, nan_ok=True)
 
 
-@pytest.mark.parametrize(("pair", "known"), [("synthetic.en-art", [3]), ("wmt.en-de", [1, 3, 5])])
-def test_seeds_that_suggested_a_prediction_cannot_test_it(pair, known):
+def test_seeds_that_suggested_a_prediction_cannot_test_it():
     one = lock_in.by_head(history_of(SHARES, FLAT))
-    seeds = [one.assign(pair=pair, seed=seed) for seed in (1, 3, 5)]
-    table = lock_in._predicted(pd.concat(seeds), "place", "candidate")
-    tested = table.dropna(subset="p").index.get_level_values("seed").tolist()
-    assert tested == ([5] if pair.startswith("synthetic") else known)
+    for pair, known in (("synthetic.en-art", [5]), ("wmt.en-de", [1, 3, 5])):
+        seeds = [one.assign(pair=pair, seed=seed) for seed in (1, 3, 5)]
+        table = lock_in._predicted(pd.concat(seeds), "place", "candidate")
+        assert table.dropna(subset="p").index.get_level_values("seed").tolist() == known
 
 
 def test_areas_count_pairs_of_heads_that_are_ranked_right():
@@ -170,12 +157,9 @@ CURVES = pd.DataFrame(
 
 
 def test_losses_are_those_of_the_second_half_with_first_passes():
-    losses = late_losses(CURVES)
+    losses = training.late_losses(CURVES)
     assert losses.loc[PAIR, "impt-1", 9].tolist() == [3, 1]
     assert losses.loc[PAIR, "random-1", 9].tolist() == pytest.approx([np.nan, 2], nan_ok=True)
-
-
-RUNS = {"impt-1": RULE, "random-1": RunSettings(method="random", heads=1)}
 
 
 @pytest.mark.parametrize(("share", "loss", "count"), [(0.9, 3, 1), (0.89, 3, 0), (0.9, 0.5, 0)])
@@ -183,33 +167,23 @@ def test_trainings_collapse_if_masked_heads_hurt(share, loss, count):
     masked = [[0, 0, 0, 0]] * 3 + [[0, share, 0, 0]] * 2
     masks = pd.concat([record("masked", masked), record("masked", masked[-2:], run="random-1")])
     curves = CURVES.assign(first_pass_loss=CURVES["first_pass_loss"].replace(3, loss))
-    collapsed = collapsed_in_training(masks, curves, RUNS)
+    runs = {"impt-1": RULE, "random-1": RunSettings(method="random", heads=1)}
+    collapsed = training.collapsed_in_training(masks, curves, runs)
     assert collapsed["run"].tolist() == ["impt-1"] * count
-    nothing = collapsed_in_training(masks[:0], CURVES[[*RUN, "step"]][:0], RUNS)
+    nothing = training.collapsed_in_training(masks[:0], CURVES[[*RUN, "step"]][:0], runs)
     assert list(nothing) == RUN and nothing.empty
 
 
 def test_evidence_of_collapse():
     masks = record("masked", [[0, 0.4, 0, 0], [0, 0.8, 0.2, 0]])
-    importance = pd.concat(
-        record("value", [[1, 6, 0, 1]], run=run).drop(columns="step")
-        for run in ("baseline", "impt-1")
-    ).assign(statistic="importance")
-    masking = pd.DataFrame(
-        {"pair": PAIR, "run": "impt-1", "seed": 9, "order": "group"}
-        | {
-            "index": [2, 1, 1],
-            "delta": [5, -2, 7],
-            "delta_low": [4, -3, 6],
-            "delta_high": [6, -1, 8],
-        }
-    )
+    values = [record("value", [[1, 6, 0, 1]], run=run) for run in ("baseline", "impt-1")]
+    importance = pd.concat(values).drop(columns="step").assign(statistic="importance")
+    masking = pd.DataFrame({"index": [2, 1, 1], "delta": [5, -2, 7]}).assign(order="group")
+    masking = masking.assign(delta_low=masking["delta"] - 1, delta_high=masking["delta"] + 1)
+    masking[RUN] = key = (PAIR, "impt-1", 9)
     runs = {"impt-1": RULE, "baseline": RunSettings(method="baseline")}
-    curves = CURVES[CURVES["run"] == "impt-1"]
-    table = lock_in.collapse(
-        importance, masks, curves, masking, runs, curves_of((PAIR, "impt-1", 9))[RUN]
-    )
-    base, of = table.to_dict("records")
+    of_table = importance, masks, CURVES[:4], masking, runs, pd.DataFrame([key], columns=RUN)
+    base, of = lock_in.collapse(*of_table).to_dict("records")
     assert (base["collapsed"], base["largest_frequency"]) == ("no", 0)
     assert np.isnan(base["masked_loss"]) and np.isnan(base["top_n_share"])
     assert (of["heads"], of["n"], of["collapsed"]) == (4, 1, "yes")
