@@ -18,7 +18,7 @@ import pandas as pd
 from announce import keep, recorded
 from classifier_work import PADDED, ClassifierWork
 from engine import planned_jobs
-from exhibit_work import exhibit_units, seconds_to_draw
+from output_work import output_units, seconds_to_draw
 from phases import assign, declared
 from plan import Plan
 from sizes import pairs_of, sentences_of
@@ -107,7 +107,7 @@ class Estimate:
         known = {work.rule for work in works}
         for job in self.jobs:
             if job["rule"] not in known:  # a chapter, the report, raw text
-                yield Work(job["rule"], job["rule"], 1, exhibit_units(job, self.sizes))
+                yield Work(job["rule"], job["rule"], 1, output_units(job, self.sizes))
 
     def _records(self) -> dict[str, float]:
         """Mean seconds of the jobs of each rule all of whose jobs have run with these settings.

@@ -1,19 +1,17 @@
 """Pages of the reference that are made from the code."""
 
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from files_page import RULES, files_page
 
+from headcount.analysis.claims.table import claims_page
+from headcount.analysis.inputs import with_groups
+from headcount.analysis.outputs import chapters
 from headcount.base import errors
 from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.base.settings.handbook import settings_page
-from headcount.findings.chapters import chapters
-from headcount.findings.claims.decisions import DECISIONS
-from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
-from headcount.findings.report.listing import exhibits_page
 
 CONFIG = Path(__file__).parents[1] / "config"
 OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
@@ -34,6 +32,33 @@ experiment with nothing on disk.
 |---|---|---|--:|--:|--:|
 """
 
+_TEXT_OF_OUTPUTS = """\
+# Tables and figures
+
+A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
+Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`. Figures are
+`results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`. The `.json` records how a table or
+figure was made. A page is `results/<experiment>/<name>.html`.
+
+A table or figure is made if the experiment has files of all the kinds that it is made from. Kinds
+in brackets are optional. [Files and columns](files.md) lists the files of all kinds. The
+declarations are in `src/headcount/analysis/tables/*.yaml`.
+"""
+
+
+def outputs_page() -> str:
+    """Return the list of all tables and figures, with the kinds of files they are made from."""
+    parts = [_TEXT_OF_OUTPUTS]
+    for chapter in chapters():
+        rows = [("name", "form", "content", "made from"), ["---"] * 4]
+        for output in chapter.outputs:
+            uses = with_groups(tuple(output.kinds[len(output.required) :]))
+            kinds = [*with_groups(output.required), *(f"({kind})" for kind in uses)]
+            rows.append((f"`{output.name}`", output.form, output.title, ", ".join(kinds)))
+        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{lines}")
+    return "\n".join(parts)
+
 
 def rules_page() -> str:
     """What every rule does, by the file that has it, with what that file needs and makes."""
@@ -52,7 +77,7 @@ def rules_page() -> str:
     rows = "".join(f"| `{each.name}` | {each.title} |\n" for each in chapters())
     listed = f"| rule | tables and figures |\n|---|---|\n{rows}"
     parts.append(
-        f"## Chapters\n\nEach chapter of [tables and figures](exhibits.md) is a rule.\n\n{listed}"
+        f"## Chapters\n\nEach chapter of [tables and figures](outputs.md) is a rule.\n\n{listed}"
     )
     return "\n".join(parts)
 
@@ -86,29 +111,6 @@ refuses its command line, its code is 1.
 """
 
 
-def claims_page() -> str:
-    """Return the list of all claims, each with the number, rule and limits that decide it."""
-    parts = [
-        "# The claims of the papers\n",
-        "Each claim has its place in the paper and its statement, the number that decides it, the\n"
-        "rule (of the function that decides it), and the limits by their names in the rule.\n"
-        "[Claims](claims.md) explains verdicts and corrections.\n",
-    ]
-    for paper, (_, title) in PAPERS.items():
-        parts.append(f"## {title[0].upper()}{title[1:]}\n")
-        parts += [_claim(*each) for each in claims().items() if paper_of(each[0]) == paper]
-    return "\n".join(parts)
-
-
-def _claim(name: str, claim: Claim) -> str:
-    rule = " ".join(inspect.getdoc(DECISIONS[claim.decide]).split())
-    limits = ", ".join(f"`{limit}` {value}" for limit, value in claim.limits.items())
-    source = f" ({claim.limits_from})" if claim.limits_from else ""
-    listed = f"- Limits: {limits}{source}\n" if limits else ""
-    said = f"**{name}**, {claim.place}: {claim.statement}"
-    return f"{said}\n\n- Number: {claim.statistic}\n- Rule: {rule}\n{listed}"
-
-
 def papers_page() -> str:
     """Return the table of the papers' experiments."""
     rows = ""
@@ -124,7 +126,7 @@ def papers_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "settings": settings_page,
     "rules": rules_page,
-    "exhibits": exhibits_page,
+    "outputs": outputs_page,
     "files": files_page,
     "exit_codes": exit_codes_page,
     "claims_list": claims_page,

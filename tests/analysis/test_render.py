@@ -124,3 +124,28 @@ def test_an_empty_layer_has_no_entry_in_the_legend():
     layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
     figure = drawn(POINTS, panels=["pair"], style="run", layers=layers)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all"]
+
+
+def test_cells_of_every_panel_and_names_of_groups_of_rows():
+    rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
+    rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
+    heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
+    layer = heat | {"own_cells": True, "names": 1}
+    first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
+    assert first.images[0].get_array().shape == (2, 2)
+    assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
+    assert [label.get_text() for label in first.get_yticklabels()] == ["enc", "dec"]
+    assert [label.get_text() for label in second.get_xticklabels()] == ["0", "5"]
+
+
+def test_columns_stand_side_by_side_with_text_in_cells():
+    layer = {"mark": "heat", "x": "masked", "y": "run", "colour": "_value", "text": "{_value:.0f} "}
+    figure = drawn(POINTS[:4], panels=["pair"], across=["low", "high"], layers=[layer])
+    low, high, _ = figure.axes
+    assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
+    assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]
+
+
+def test_a_declaration_may_choose_colours():
+    figure = drawn(POINTS, style="run", layers=[LINE], colours={"b": "#bbbbbb", "c": "red"})
+    assert [line.get_color() for line in figure.axes[0].get_lines()] == [COLOURS[0], "#bbbbbb"]

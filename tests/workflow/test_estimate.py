@@ -179,7 +179,7 @@ def test_classifiers_have_the_operations_of_their_layers(monkeypatch, tmp_path):
 
 def test_a_chapter_has_its_figures_for_every_pair_and_compares_its_translations(monkeypatch):
     """One table, two figures of two pairs; 1,000 and 40 lines, each resampled twice."""
-    module = load(monkeypatch, "exhibit_work")
+    module = load(monkeypatch, "output_work")
     sizes = {**SIZES, "b.de-en": {"train": 100, "dev": 20, "test": 40}}
     translated = [f"results/x/train/{pair}/baseline/seed1/translations/test" for pair in sizes]
     job = {
@@ -194,11 +194,11 @@ def test_a_chapter_has_its_figures_for_every_pair_and_compares_its_translations(
         ],
     }
     found = {"starts": 1, "tables": 1, "figures": 4, "resamples": 2080}
-    assert module.exhibit_units(job, sizes) == found
+    assert module.output_units(job, sizes) == found
     pruning = job | {"rule": "voita_pruning"}
-    assert module.exhibit_units(pruning, sizes)["figures"] == pytest.approx(4 * 2.2)
+    assert module.output_units(pruning, sizes)["figures"] == pytest.approx(4 * 2.2)
     read = 0.4 * (30000 + 1000 + 1000 + 100 + 20 + 40)
-    assert module.exhibit_units(job | {"rule": "general"}, sizes)["lines"] == pytest.approx(read)
+    assert module.output_units(job | {"rule": "general"}, sizes)["lines"] == pytest.approx(read)
 
 
 @pytest.mark.parametrize(

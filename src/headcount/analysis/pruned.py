@@ -15,10 +15,6 @@ from headcount.base.settings.training_runs import RunSettings
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
-_LAMBDA = {
-    "sum": "penalty of one head in nats per target token",
-    "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
-}
 
 
 def refuse(rows: pd.DataFrame, text: str) -> None:
@@ -130,8 +126,9 @@ def gates_setting(
 ) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
+    unit = "nats per target token and head" if gates.lambda_reduction == "sum" else "mean of layers"
     return [
-        f"λ: {_LAMBDA[gates.lambda_reduction]}. Gates: {gates.updates} updates, temperature "
+        f"λ: penalty of heads ({unit}). Gates: {gates.updates} updates, temperature "
         f"{gates.temperature:g}, stretch {gates.stretch_low:g} to {gates.stretch_high:g}, log α at "
         f"the start {gates.init}, rate {gates.lr:g} ({gates.lr_schedule}), rule at test time "
         f"{gates.eval}.",

@@ -158,7 +158,7 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
         weights = np.array(words["weights"], dtype=float)
         expected = len(words["queries"]), len(words["keys"])
         if weights.shape != expected or not weights.size:
-            raise ValueError(f"expected weights {expected}, found {weights.shape}")
+            raise ValueError(f"expected weights of {expected}, found {weights.shape}")
         image = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1)
         for axis, side in ((panel.xaxis, "keys"), (panel.yaxis, "queries")):
             shown = [word if word.strip() else "␣" for word in words[side]]

@@ -22,11 +22,9 @@ FUNCTIONS += ("rare and syntactic", "positional and rare and syntactic", "rare o
 FUNCTIONS += ("unknown",)
 _MAPS = 3  # as in the paper's Figure 5
 
-Roles = Annotated[pd.DataFrame, encoder_roles]
-
 
 def every_head(
-    roles: Roles,
+    roles: Annotated[pd.DataFrame, encoder_roles],
     relevance: pd.DataFrame,
     importance: pd.DataFrame,
     survival: Annotated[pd.DataFrame, survival],
@@ -40,9 +38,9 @@ def every_head(
         heads = heads.merge(other, "left", KEYS)
     sizes = heads["relevance"].abs().groupby([heads["model"], heads["layer"]])
     heads["rank"] = sizes.rank(ascending=False, method="first").astype(int)
-    numbers = [*RELEVANCE, *ATTENTION, "importance", "survival", "offset", "share"]
+    columns = [*KEYS, "rank", "function", *RELEVANCE, *ATTENTION, "importance", "survival"]
     ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
-    return ordered[[*KEYS, "rank", "function", *numbers]]
+    return ordered[[*columns, "offset", "share"]]
 
 
 def head_maps(
@@ -59,9 +57,8 @@ def head_maps(
     ours = heads[heads["run"].isin(masking if masked else [BASE])]
     paper = voita.ranked_heads()
     maps = with_paper(ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1))
-    lines = maps["function"].fillna("").str.split(", ")
-    more = lines.str.len().gt(2).map({True: " …", False: ""})
-    return maps.assign(_function=lines.str[:2].str.join("\n").str.replace("-", "−") + more)
+    lines = maps["function"].fillna("").str.replace("-", "−").str.split(", ")
+    return maps.assign(_function=lines.str[:2].str.join("\n"))
 
 
 def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +92,9 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
 
 
 def functions_left(
-    roles: Roles, pruned_runs: dict[str, PrunedSettings], data: Data
+    roles: Annotated[pd.DataFrame, encoder_roles],
+    pruned_runs: dict[str, PrunedSettings],
+    data: Data,
 ) -> pd.DataFrame:
     """Return the number of encoder heads with each function, for trained and pruned models.
 
