@@ -120,12 +120,22 @@ def _read(kind: str, paths: list[Path]) -> Any:
     return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
 
 
-def read_runs(paths: list[Path]) -> dict[str, Run]:
+class Runs(dict[str, Run]):
+    """Settings of runs by name; a name without settings is a UserError."""
+
+    def __missing__(self, name: str) -> Run:
+        raise UserError(
+            f"run.json: expected the settings of run {name}, found those of "
+            f"{', '.join(self) or 'no run'}; give the run.json of every run"
+        )
+
+
+def read_runs(paths: list[Path]) -> Runs:
     """Return the settings of every run by its name, from the `run.json` of all pairs and seeds.
 
     Raises UserError for a file whose folder has the name of another run.
     """
-    runs = {}
+    runs = Runs()
     for path in paths:
         name, run = run_of(path)[1], read_run(path)
         if label(run) != name:
