@@ -14,7 +14,6 @@ from headcount.analysis.stats import (
     paired_t,
     shuffled_p,
     spearman,
-    sum_p,
     wilson,
 )
 from headcount.base.errors import UserError
@@ -147,11 +146,3 @@ def test_mcnemar_by_hand():
     # 1 of 5 or fewer, twice: 2 · (1 + 5) / 32.
     assert mcnemar(1, 4) == mcnemar(4, 1) == pytest.approx(12 / 32)
     assert mcnemar(3, 3) == mcnemar(0, 0) == 1
-
-
-def test_sums_of_counts_against_counting():
-    # Two counts: 0, 1 or 3, equally likely; 2 in two of three cases, else 4.
-    sums = [a + b for a in (0, 1, 3) for b in (2, 2, 4)]
-    counts = [np.array([1, 1, 0, 1]) / 3, np.array([0, 0, 2, 0, 1]) / 3]
-    assert sum_p(counts, 5) == pytest.approx(np.mean(np.array(sums) >= 5))
-    assert sum_p([], 0) == 1

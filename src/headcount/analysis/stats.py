@@ -1,8 +1,6 @@
 """Statistics of the project: tests over seeds, correlations over heads, many tests at once."""
 
 import math
-from collections.abc import Iterable
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -165,12 +163,3 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
     return corrected
-
-
-def sum_p(distributions: Iterable[np.ndarray], total: int) -> float:
-    """Return the chance that independent counts sum to `total` or more.
-
-    A distribution has the chances of 0, 1, … of one count.
-    """
-    chances = reduce(np.convolve, distributions, np.ones(1))
-    return min(1.0, float(chances[int(total) :].sum()))
