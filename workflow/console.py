@@ -64,8 +64,9 @@ def tell_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None
         for warning in read_warnings(folder / name for name in outputs):
             logger.warning(f"warning: {warning}")
         claims = decided_claims(folder)
-        first = f"; the first {MAIN} of {len(claims)} decided claims:" if claims else ""
-        logger.info("\n".join([f"The report: {page}{first}", *claims[:MAIN]]))
+        shown = claims[:MAIN]
+        first = f"; the first {len(shown)} of {len(claims)} decided claims:" if claims else ""
+        logger.info("\n".join([f"The report: {page}{first}", *shown]))
 
 
 @contextmanager

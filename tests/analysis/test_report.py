@@ -13,7 +13,7 @@ from headcount.analysis.claims.claims import ledger
 from headcount.analysis.figures.style import use_style, write_figure
 from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page
-from headcount.analysis.report.answers import answers, elsewhere, evidence, read_claims
+from headcount.analysis.report.answers import answers, elsewhere, evidence
 from headcount.analysis.report.layout import inline_drawing
 from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import Text, write_table
@@ -147,13 +147,7 @@ def test_outputs_can_be_chosen_and_faults_are_named(results, tmp_path):
         report(results)
 
 
-def test_an_answer_is_the_first_decided_claim_or_the_first(results):
-    headmask, michel, voita = answers(read_claims(results))
-    assert (headmask["number"], headmask["name"][:4]) == ("+1.25 BLEU", "BLEU")
-    assert headmask["interval"] == "95 % interval +0.50 to +2.00, 3 training runs"
-    assert michel["sentence"].endswith("than 0.5 BLEU.")
-    assert michel["interval"] == "without an interval, 1 training run"
-    assert (voita["number"], voita["sentence"]) == ("", voita["question"]["none"])
+def test_an_answer_is_the_first_decided_claim_or_the_first():
     both = pd.DataFrame([CLAIM | {"verdict": "undecided"}, CLAIM | {"claim": "HM-05"}])
     sentences = [answers(table)[0]["sentence"] for table in (both, both.head(1))]
     assert [sentence.partition(".")[0] for sentence in sentences] == ["Yes", "Undecided"]
