@@ -29,7 +29,7 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
 
 
 def _printed(statistic: str) -> pd.DataFrame:
-    numbers = {"variance": headmask.table(5), "mean": headmask.table(6)}
+    numbers = {"variance": headmask.table("table5"), "mean": headmask.table("table6")}
     printed = pd.concat(
         {k: t.set_index(["pair", "run"])["value"] for k, t in numbers.items()}, axis=1
     )

@@ -25,7 +25,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
         role = path.stem if path.stem in ("train", "dev") else "test"
         rows.append((path.parent.name, path.stem, role, read_json(path)["pairs_kept"]))
     printed = []
-    for row in headmask.table(1).itertuples():
+    for row in headmask.table("table1").itertuples():
         printed.append((row.pair, row.split, "train", row.value))
         for role in ("dev", "test"):
             printed += [(row.pair, split, role, np.nan) for split in getattr(row, role).split()]
@@ -67,14 +67,14 @@ def _long(table: pd.DataFrame, statistics: dict[str, str]) -> pd.DataFrame:
 
 def _printed(number: int, chosen: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of table `number`, and of others with our languages and test sets."""
-    tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
-    printed = pd.concat(tables, ignore_index=True).rename(columns={"value": "score"})
+    tables = [headmask.table(f"table{n}", "score").assign(table=n) for n in (2, 3, 4)]
+    printed = pd.concat(tables, ignore_index=True)
     printed = printed[(printed["table"] == number) | _task(printed).isin(_task(chosen))]
     same = ["table", "pair", "test_set"]
     base = printed.loc[printed["run"] == BASE, [*same, "score"]]
     rows = base.rename(columns={"score": "base"}).merge(printed, on=same)
     rows["delta"] = (rows["score"] - rows["base"]).round(2).where(rows["run"] != BASE)
-    return _long(rows.assign(signature=headmask.METRIC), {"score": MAIN, "delta": "delta"})
+    return _long(rows.assign(signature=headmask.PAPER.metric), {"score": MAIN, "delta": "delta"})
 
 
 def _task(table: pd.DataFrame) -> pd.Series:
@@ -86,4 +86,4 @@ def _task(table: pd.DataFrame) -> pd.Series:
 @note
 def headmask_paper() -> list[str]:
     """Return sentences on the rows of the HeadMask paper."""
-    return [f"Source paper: {headmask.SOURCE}.", headmask.BESIDE_OURS]
+    return [f"Source paper: {headmask.PAPER.source}.", headmask.PAPER.beside_ours]

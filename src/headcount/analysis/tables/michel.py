@@ -127,7 +127,7 @@ def metric(output: Output) -> str:
 @note
 def compare_changes(output: Output) -> str:
     """Return a sentence on the paper's BLEU beside ours."""
-    return michel.BESIDE_OURS if output.csv["score"] == "bleu" else ""
+    return michel.PAPER.beside_ours if output.csv["score"] == "bleu" else ""
 
 
 @note

@@ -80,7 +80,7 @@ def dependent_positions(trees: list[Path], settings: dict[str, Any]) -> pd.DataF
     columns = ["pair", "treebank", "relation", "offset", "count", "share"]
     arcs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
     total = arcs.groupby(["pair", "treebank", "relation"])["count"].transform("sum")
-    paper = voita.table("figure3").rename(columns={"value": "share"})
+    paper = voita.table("figure3", "share")
     table = with_paper(
         arcs.assign(share=arcs["count"] / total)[columns], paper.assign(pair="wmt", treebank="wmt")
     )

@@ -58,7 +58,7 @@ def encoder_points(runs: Records) -> pd.DataFrame:
     points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
     points = points.rename(columns={"scope_left": "heads_left"})
     points = points.sort_values("heads_left", ascending=False, kind="stable")
-    return with_paper(points, voita.table("figure7").rename(columns={"value": "score"}))
+    return with_paper(points, voita.table("figure7", "score"))
 
 
 def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
@@ -99,7 +99,7 @@ def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
     ours = ours.sort_values("left", ascending=False, kind="stable")
     key, counts = [*RUN, "lambda", "point", *by], ["heads", "heads_left"]
     ours = ours.groupby(key, sort=False)[counts].sum().reset_index()
-    paper = voita.table(figure).rename(columns={"value": "heads_left", "pruned": "point"})
+    paper = voita.table(figure, "heads_left").rename(columns={"pruned": "point"})
     paper["heads"] = paper.groupby(by)["heads_left"].transform("max")
     points = with_paper(ours, paper)
     model = ["source", *RUN, "point", *by[:-1]]

@@ -136,9 +136,13 @@ def few_heads(
     full = {kind: sum(grid.counts[kind]) for kind in KINDS} | {"heads_left": grid.size}
     starts = starts.join(start_curves.groupby(RUN)["step"].max().rename("updates"), on=RUN)
     starts = starts.assign(start=starts["run"], training="none", updates_before=0, **full)
-    printed = voita.table2().rename(columns={"value": "score", "heads": "printed"})
+    printed = (
+        voita.table("table2", "score")
+        .rename(columns={"heads": "printed"})
+        .fillna({"training": "none"})
+    )
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
-    printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.METRIC)
+    printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)
     return with_paper(table.assign(printed=None), printed)
 

@@ -115,7 +115,8 @@ def functions_left(
     starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
     table["start"] = starts.fillna(table["run"])
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
-    return with_paper(table[columns], voita.functions_left())
+    paper = voita.table("figure8", "heads").assign(pair="opensubtitles.en-ru", scope="enc_self")
+    return with_paper(table[columns], paper)
 
 
 def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
