@@ -9,11 +9,10 @@ import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.collapse import Collapsed
-from headcount.analysis.frames import BASE, Data
+from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 from headcount.analysis.spread import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
-from headcount.base.addresses import NAMES
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.training_runs import RunSettings
 
@@ -126,18 +125,6 @@ def importance_unit(settings: dict[str, Any]) -> str:
 
 
 @note
-def attention_types() -> str:
-    """Return a sentence on the short names of the attention types."""
-    return f"{', '.join(f'{kind}: {name}' for kind, name in NAMES.items())}."
-
-
-@note
-def all_heads(settings: dict[str, Any]) -> str:
-    """Return the number of heads of a model."""
-    return str(settings["model"].grid.size)
-
-
-@note
 def group_size(frame: pd.DataFrame) -> str:
     """Return the number of heads in a group, or the smallest and the largest number."""
     sizes = frame.loc[frame["order"] == "group", "heads_masked"]
@@ -195,13 +182,6 @@ def signatures(frame: pd.DataFrame) -> str:
     """Return the signatures of our scores."""
     names = ours(frame)["signature"].dropna().unique()
     return f"Signatures: {'; '.join(names)}." if len(names) else ""
-
-
-@note
-def no_baseline(frame: pd.DataFrame) -> str:
-    """Return a sentence where no run is the baseline."""
-    runs = set(ours(frame)["run"])
-    return f"No run is named {BASE}." if runs and BASE not in runs else ""
 
 
 @note

@@ -92,7 +92,6 @@ class Ledger(Section):
 
     rename: dict[str, str]
     methods: dict[str, str]
-    notes: list[str]
     reasons: dict[str, str]
     evidence: dict[str, Source]
     claims: dict[str, Claim]

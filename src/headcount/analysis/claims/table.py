@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcount.analysis.captions import note
 from headcount.analysis.cells import bounds
 from headcount.analysis.claims import estimates, metrics, voita
 from headcount.analysis.claims.claims import PAPERS, ledger, paper_of, paper_value, printed_line
@@ -131,11 +132,12 @@ def _why_missing(name: str, evidence: Evidence) -> str:
     return "untrained_baseline" if len(measure(name, evidence, structure=True)) else "no_such_run"
 
 
-def caption(table: pd.DataFrame) -> str:
+@note
+def verdict_counts(frame: pd.DataFrame) -> str:
     """Return how many claims hold, and how many need other experiments."""
-    counts = {verdict: sum(table["verdict"] == verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
+    counts = {verdict: sum(frame["verdict"] == verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
     shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    others = len(ledger().claims) - len(table)
+    others = len(ledger().claims) - len(frame)
     return f"Claims of the papers: {shown}. {others} more need other experiments."
 
 

@@ -61,12 +61,6 @@ class Published(Section):
         tables = pd.concat([self.tables[key].tidy() for key in named], ignore_index=True)
         return tables.rename(columns={"value": value})
 
-    @property
-    def beside_ours(self) -> str:
-        """A sentence for captions in which printed BLEU stands beside ours."""
-        theirs = f"Our BLEU is sacreBLEU's, the paper's: {self.metric}."
-        return f"{theirs} So compare differences, not values."
-
 
 def read(module: str) -> Published:
     """Return the paper in the YAML file beside a module."""

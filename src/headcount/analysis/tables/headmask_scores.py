@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, with_paper
 from headcount.analysis.published import headmask
 from headcount.analysis.scores import MAIN, Comparison, t_tests
@@ -81,9 +80,3 @@ def _task(table: pd.DataFrame) -> pd.Series:
     """Return languages and test set of every row, by which our pairs match the paper's."""
     languages = table["pair"].map(lambda pair: "-".join(parse_pair(pair)[1:]))
     return languages + "/" + table["test_set"].str.lower()
-
-
-@note
-def headmask_paper() -> list[str]:
-    """Return sentences on the rows of the HeadMask paper."""
-    return [f"Source paper: {headmask.PAPER.source}.", headmask.PAPER.beside_ours]

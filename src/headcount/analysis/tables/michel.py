@@ -125,12 +125,6 @@ def metric(output: Output) -> str:
 
 
 @note
-def compare_changes(output: Output) -> str:
-    """Return a sentence on the paper's BLEU beside ours."""
-    return michel.PAPER.beside_ours if output.csv["score"] == "bleu" else ""
-
-
-@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
     return "sentences" if output.csv["score"] == "bleu" else "pairs"
