@@ -22,12 +22,12 @@ from headcount.analysis.claims.table import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    verdict_counts,
     claims_page,
     claims_table,
     elsewhere,
     measure,
     metric_of,
+    verdict_counts,
 )
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import experiment_names

@@ -59,7 +59,7 @@ class Draw(Section):
     layers: list[dict[str, Any]] = []  # marks, drawn in this order on every panel
     x: dict[str, Any] = {}  # horizontal axis: label, scale, min, max, integer, ticks, reverse
     y: dict[str, Any] = {}
-    colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, centre, map
+    colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, limits, linear
     size: list[float] = []  # width and height of a panel, in inches
     share_y: bool = False  # all panels have one vertical axis
     split_styles: bool = True  # styles are parted among several panels where one has too many

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize, SymLogNorm, TwoSlopeNorm
+from matplotlib.colors import LogNorm, Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
@@ -218,13 +218,10 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     """Return the scale of colours, the same for all panels."""
     values = frame[layer["colour"]].astype(float)
     low, high = spec.colour.get("limits", (values.min(), values.max()))
-    kind, centre = spec.colour.get("scale", "linear"), spec.colour.get("centre")
     most = max(abs(low), abs(high)) or 1.0
+    kind = spec.colour.get("scale", "linear")
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
         return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
-    if centre is not None:
-        reach = max(abs(low - centre), abs(high - centre)) or 1.0
-        return TwoSlopeNorm(centre, centre - reach, centre + reach)
     return Normalize(low, high)
