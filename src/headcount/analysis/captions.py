@@ -14,14 +14,13 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.spread import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.training_runs import RunSettings
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
 _ABS |= {"position": "size for each query position", "square": "squared for each sentence"}
 
+# Functions that declarations name: they return one text or several.
 NOTES: dict[str, Callable[..., str | Iterable[str]]] = {}
-"""Functions that declarations name: they return one text or several."""
 
 
 def note(function: Callable) -> Callable:
@@ -80,9 +79,7 @@ def ours(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def setting(
-    frame: pd.DataFrame, settings: dict[str, Any], trained_runs: dict[str, RunSettings]
-) -> list[str]:
+def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
     """Return a sentence on the model and one on the data."""
     model, rows = settings["model"], ours(frame)
     if rows.empty:
@@ -91,14 +88,11 @@ def setting(
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
     names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
-    runs = [trained_runs[run] for run in rows["run"].unique() if run in trained_runs]
-    counts = dict.fromkeys(run.heads for run in runs if run.heads is not None)
-    heads = model.grid.size
-    masked = f"; N = {', '.join(map(str, counts))} of {heads} heads" if counts else ""
+    layers = f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers"
     return [
-        f"Model: {imported}{model.encoder_layers} encoder and {model.decoder_layers} decoder "
-        f"layers, d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
-        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}{masked}.",
+        f"Model: {imported}{layers}, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.grid.size} heads, {model.norm}-norm.",
+        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}.",
     ]
 
 

@@ -20,14 +20,14 @@ class _File(Section):
 
 _FILE = read_settings(Path(__file__).with_suffix(".yaml"), _File)
 
+# Descriptions of the pairs or runs that have files, by the names that `Input.owner` has.
 OWNERS = _FILE.owners
-"""Descriptions of the pairs or runs that have files, by the names that `Input.owner` has."""
 
+# Names in declarations for kinds that are read together.
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
-"""Names in declarations for kinds that are read together."""
 
+# Kinds that record a training. An imported model that is not trained has none.
 OF_TRAINING = ("curves", "masks", "slopes")
-"""Kinds that record a training. An imported model that is not trained has none."""
 
 
 class Input(NamedTuple):

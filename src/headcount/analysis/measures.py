@@ -35,8 +35,8 @@ class Measure(Section):
     arguments: dict[str, str] = {}
 
 
+# All measures by name, in the order of tables.
 MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Measure]]).root
-"""All measures by name, in the order of tables."""
 
 
 def statistics(data: Data) -> pd.DataFrame:

@@ -21,17 +21,15 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import GatesSettings
 
+# Folder and file endings of every form of output.
 FORMS = {
     "table": ("tables/", ("csv", "md", "tex", "json")),
     "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
     "numbers": ("", ("json",)),
     "page": ("", ("html",)),
 }
-"""Folder and file endings of every form of output."""
 
-SHOWN = ("table", "figure")
-"""Forms that the report shows."""
-
+SHOWN = ("table", "figure")  # forms that the report shows
 _TABLES = Path(__file__).with_name("tables")
 _PACKAGE = "headcount.analysis.tables"
 Value = bool | int | float | str | None

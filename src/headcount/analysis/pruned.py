@@ -11,7 +11,6 @@ from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
-from headcount.base.settings.training_runs import RunSettings
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
@@ -121,9 +120,7 @@ def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def gates_setting(
-    models: PrunedModels, settings: Mapping[str, Any], trained_runs: dict[str, RunSettings]
-) -> list[str]:
+def gates_setting(models: PrunedModels, settings: Mapping[str, Any]) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
     unit = "nats per target token and head" if gates.lambda_reduction == "sum" else "mean of layers"
@@ -132,7 +129,7 @@ def gates_setting(
         f"{gates.temperature:g}, stretch {gates.stretch_low:g} to {gates.stretch_high:g}, log α at "
         f"the start {gates.init}, rate {gates.lr:g} ({gates.lr_schedule}), rule at test time "
         f"{gates.eval}.",
-        *setting(with_all_heads(models), settings, trained_runs),
+        *setting(with_all_heads(models), settings),
     ]
 
 

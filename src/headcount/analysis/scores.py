@@ -84,8 +84,8 @@ def compare_with_baseline(
     return table.merge(tested, how="left", on=["run", *tests])
 
 
+# Main scores of runs beside their baselines, for parameters of functions.
 Comparison = Annotated[pd.DataFrame, compare_with_baseline]
-"""Main scores of runs beside their baselines, for parameters of functions."""
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:

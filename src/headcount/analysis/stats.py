@@ -9,12 +9,8 @@ from scipy import stats
 
 from headcount.base.errors import UserError
 
-Z = 1.959963984540054
-"""97.5 % quantile of the normal distribution."""
-
-ALPHA = 0.05
-"""Significance level."""
-
+Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+ALPHA = 0.05  # significance level
 _SHUFFLES = 9999
 _RESAMPLES = 1000
 

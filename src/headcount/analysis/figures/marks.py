@@ -148,11 +148,11 @@ def heat(
     return image
 
 
+# Marks by name.
 MARKS = {
     function.__name__: function
     for function in (line, points, bars, scatter, level, vertical, span, diagonal, labels, heat)
 }
-"""Marks by name."""
 
 
 def _numbers(values: pd.Series) -> np.ndarray:

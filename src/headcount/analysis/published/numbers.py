@@ -10,8 +10,8 @@ from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text
+# Of a row or column; a whole number where it reads as one.
 Name = Annotated[_Whole | str, Field(union_mode="left_to_right")]
-"""Of a row or column; a whole number where it reads as one."""
 
 _Names = BeforeValidator(lambda names: names if isinstance(names, list) else [names])
 

@@ -25,8 +25,8 @@ from headcount.base.files import read_json, write_text
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
+# Files that an experiment may have beside its tables and figures, and their names.
 _COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
-"""Files that an experiment may have beside its tables and figures, and their names."""
 
 
 def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) -> None:

@@ -7,9 +7,7 @@ from headcount.analysis.frames import BASE
 from headcount.analysis.spread import BOOTSTRAP, over_seeds
 from headcount.base.settings.training_runs import RunSettings
 
-CHANGE = f"{BOOTSTRAP}, of the change from no mask"
-"""Name of the interval of one seed's score."""
-
+CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score
 _POINT = ["pair", "test_set", "run", "order", "index", "heads_masked"]
 
 

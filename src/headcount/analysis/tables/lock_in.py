@@ -13,9 +13,7 @@ from headcount.base.settings.training_runs import RunSettings
 
 Runs = dict[str, RunSettings]
 
-SHORTEST = 50
-"""Fewest updates of a lock-in."""
-
+SHORTEST = 50  # fewest updates of a lock-in
 _HEADS = [*RUN, *HEAD]
 _INTERVAL = [*RUN, "step"]
 

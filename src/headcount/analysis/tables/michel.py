@@ -13,14 +13,9 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
 from headcount.base.addresses import KINDS
-from headcount.base.settings.training_runs import RunSettings
 
-LEVEL = 0.01
-"""Significance level of the paper for masking one head."""
-
-TASK = [*RUN, "test_set"]
-"""Columns that identify the scores of one model."""
-
+LEVEL = 0.01  # significance level of the paper for masking one head
+TASK = [*RUN, "test_set"]  # columns that identify the scores of one model
 SCORES = ["score", "delta", "delta_low", "delta_high", "p"]
 _TESTS = [*TASK, "other_test_set"]
 
@@ -136,11 +131,10 @@ def ablated_on(
     ablation_facts: list[dict],
     classifier_facts: list[dict],
     settings: Mapping[str, Any],
-    trained_runs: dict[str, RunSettings],
 ) -> list[str]:
     """Return sentences on the test sets, their sizes and the models."""
     if ablation_facts:
-        return [scored(ablation_facts), *setting(frame, settings, trained_runs)]
+        return [scored(ablation_facts), *setting(frame, settings)]
     sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
     return [f"Accuracy in percent on {', '.join(dict.fromkeys(sizes))}; changes in points."]
 

@@ -13,15 +13,9 @@ from headcount.analysis.tables.michel import SCORES, TASK, Masked, beside_paper
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 
-KEPT = 0.95
-"""Share of the score with all heads that counts as kept."""
-
-FLOOR = 2.0
-"""A checkpoint with less BLEU has no profile: shares of it mean nothing."""
-
-SHARES = (20, 40, 60)
-"""Percent of heads pruned at which profiles of checkpoints are compared."""
-
+KEPT = 0.95  # share of the score with all heads that counts as kept
+FLOOR = 2.0  # a checkpoint with less BLEU has no profile: shares of it mean nothing
+SHARES = (20, 40, 60)  # percent of heads pruned at which profiles of checkpoints are compared
 _ENDS = 15  # percentage points from 0 and 100
 _CURVE = [*TASK, "scope", "order", "draw"]
 _STEP = {"heads_masked": "at", "percent": "percent", "delta": "delta", "delta_low": "low"}

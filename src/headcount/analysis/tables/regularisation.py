@@ -12,8 +12,7 @@ from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
 from headcount.analysis.tables.lock_in import History, LockedIn, Runs, run_settings
 
-ENOUGH = 3
-"""Seeds from which on a run may be chosen although other runs have more."""
+ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
 DEV, MEAN, TUNED = "dev", "mean", "tuned dropout"
 _REFERENCES = ["baseline", "same dropout", TUNED]
