@@ -65,24 +65,20 @@ def judged(points: pd.DataFrame) -> pd.DataFrame:
     `falls_*` is the first loss with p < `ALPHA`, `holds_*` the last step before it. Every step up
     to `keeps_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
     """
-    curve = grouped(points, _CURVE).ngroup()
-    points = points.assign(curve=curve).sort_values(["curve", "percent"], kind="stable")
-    first = points.drop_duplicates("curve").set_index("curve")
-    known = points.dropna(subset="p")
-    lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).groupby(known["curve"]).cummax()
-    sides = {"holds": known[~lost].drop_duplicates("curve", keep="last")}
-    sides["falls"] = known[lost].drop_duplicates("curve")
-    by_curve = points.groupby("curve")
-    good = points["score"] >= KEPT * by_curve["score"].transform("first")
-    second = points[by_curve.cumcount() == 1].set_index("curve")["percent"]
-    step = second.reindex(first.index) - first["percent"]
-    table = first[_CURVE].assign(heads=first["scope_heads"], step=step)
-    for name, rows in sides.items():
-        table = table.join(
-            rows.set_index("curve")[[*_STEP]].rename(columns=_STEP).add_prefix(f"{name}_")
-        )
-    kept = points[good.groupby(points["curve"]).cummin()].groupby("curve")["percent"].max()
-    return table.assign(keeps_percent=kept.where(step.notna()))
+    curves = grouped(points.sort_values("percent", kind="stable"), _CURVE)
+    order = points[_CURVE].drop_duplicates()
+    return order.merge(curves.apply(_judge).reset_index(), on=_CURVE)
+
+
+def _judge(curve: pd.DataFrame) -> pd.Series:
+    known = curve.dropna(subset="p")
+    lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).cummax()
+    percent = curve["percent"].to_numpy(float)
+    cells = {"heads": curve["scope_heads"].iloc[0], "step": np.diff(percent[:2]).sum() or np.nan}
+    for name, row in {"holds": known[~lost].tail(1), "falls": known[lost].head(1)}.items():
+        cells |= {f"{name}_{new}": row[old].max() for old, new in _STEP.items()}
+    kept = percent[(curve["score"] >= KEPT * curve["score"].iloc[0]).cummin()]
+    return pd.Series(cells | {"keeps_percent": kept[-1] if len(curve) > 1 else np.nan}, dtype=float)
 
 
 def pruning(
@@ -104,12 +100,12 @@ def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
     """Return mean scores over the steps of pruning, beside means over the paper's curves."""
     ours = areas if len(areas) else classifier_areas[classifier_areas["scope"] == "all"]
     metric = "bleu" if len(areas) else "accuracy"
-    rows = []
-    for key, curve in grouped(michel.curves(), [*_CURVE[:2], "test_set", "scope", "order"]):
-        mean = np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
-        rows.append((*key, mean))
-    paper = pd.DataFrame(rows, columns=["pair", "run", "test_set", "scope", "order", "area"])
-    return beside_paper(ours.assign(metric=metric), paper.assign(metric="bleu"))
+    curves = grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
+    paper = curves[["score", "percent"]].apply(
+        lambda curve: np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
+    )
+    paper = paper.rename("area").reset_index().assign(metric="bleu")
+    return beside_paper(ours.assign(metric=metric), paper)
 
 
 def as_compared(importance: pd.DataFrame, keys: list[str], settings: Any) -> pd.Series:
