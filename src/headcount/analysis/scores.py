@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, run_of
@@ -97,7 +96,6 @@ def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     deviations = groups[["score", "delta"]].std().add_suffix("_sd")
     means = groups[["score", "delta"]].mean().join(deviations)
     means["seeds"] = groups["seed"].nunique()
-    deltas = [values.dropna() for _, values in groups["delta"]]
-    tests = [paired_t(values) if len(values) > 1 else (np.nan,) * 3 for values in deltas]
+    tests = [paired_t(deltas) for _, deltas in groups["delta"]]
     columns = ["t_low", "t_high", "t_p"]
     return means.join(pd.DataFrame(tests, means.index, columns, float)).reset_index()

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
@@ -91,7 +90,7 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     pairs = pairs[pairs["run"] != pairs["against"]]
     pairs["delta"] = pairs["value"] - pairs["other"]
     deltas = pairs.groupby([*_CELL, "reference", "against"], sort=False)["delta"]
-    tests = [paired_t(delta) if len(delta) > 1 else (np.nan,) * 3 for _, delta in deltas]
+    tests = [paired_t(delta) for _, delta in deltas]
     differences = deltas.agg(value="mean", seeds="size")
     ends = pd.DataFrame(tests, differences.index, ["low", "high", "p"], float)
     means = means.reset_index()
