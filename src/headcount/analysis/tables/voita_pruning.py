@@ -17,7 +17,6 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 _LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
 _SWEEP = ["pair", "scope", "start", "seed"]
-_TEST = [*RUN, "test_set"]
 
 
 def records(
