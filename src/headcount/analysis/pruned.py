@@ -54,11 +54,7 @@ LayersLeft = Annotated[pd.DataFrame, layers_left]
 def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
     """Return one pruned model a row, with the heads that it has left.
 
-    `how`: gates, ranked, drawn, scratch or subset. `start`: the run that was pruned, or random
-    weights. `control`: the run with λ = 0 of the same scope, start and seed. `gates_run`: the gates
-    run with as many heads. `scope_…` counts heads that gates could remove. Columns of a kind: heads
-    left, by layer and as a share. `polarised`: share of the gates that have decided. Raises
-    UserError for another number of heads than the gates run's, and without the control.
+    Raises UserError for another number of heads than the gates run's, and without the control.
     """
     counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
     by_kind = layers.assign(text=layers["heads_left"].astype(str)).groupby([*_MODEL, "kind"])

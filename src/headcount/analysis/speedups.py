@@ -24,8 +24,7 @@ def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int
 def speedup_intervals(raw: pd.DataFrame, setup: list[str], whole: str | int) -> pd.DataFrame:
     """Return 95 % t intervals of the mean logarithm of the speed-up of every model over `whole`.
 
-    `raw` has a row for every time: `setup`, model, repeat, seconds, steps. The intervals have the
-    columns `setup`, model, speedup_low, speedup_high. Models that were timed once have none.
+    Models that were timed once have no interval.
     """
     logs = raw.assign(log=np.log(raw["seconds"] / raw["steps"]))
     by_model = logs.pivot(index=[*setup, "repeat"], columns="model", values="log")

@@ -24,17 +24,10 @@ def over_seeds(
 ) -> pd.DataFrame:
     """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
 
-    Draws of one seed are averaged first, so that every seed counts once. The columns are `by`,
-    `value`, `means` (means over all rows), `low`, `high`, `spread` and `seeds`, the number of
-    seeds. `spread` names the interval from `low` to `high`:
-
-    - `DRAWS`: the least and the largest value, where a seed has several rows or where the column
-      that `draw` names has a number.
-    - `SEEDS`: the mean ± the standard deviation (ddof 1), where there are several seeds.
-    - the text `bootstrap` for one seed: the interval of the difference to a control, laid around
-      the control's value. It needs the columns `delta`, `delta_low` and `delta_high`.
-
-    `low`, `high` and `spread` are missing for one seed without such a difference.
+    Draws of one seed are averaged first, so that every seed counts once. `spread` names the interval
+    from `low` to `high`: `DRAWS` where a seed has several rows, or the column `draw` a number; `SEEDS`
+    (mean ± standard deviation, ddof 1) where there are several seeds; the text `bootstrap` for one
+    seed, with the interval of `delta` laid around the control's value. Else they are missing.
     """
     rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
     groups, seeds = grouped(rows, by), grouped(rows, [*by, "seed"])[value].mean()

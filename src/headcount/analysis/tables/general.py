@@ -63,9 +63,7 @@ def heads_per_layer(
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 
-    `delta` is the difference to the baseline of the seed. Its interval and p are `over` test
-    sentences. With several seeds, a row without a seed follows: means, and the interval and p of a
-    paired t-test over seeds.
+    With several seeds, a row without a seed follows: means, and a paired t-test over seeds.
     """
     speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)

@@ -35,9 +35,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
 def scores(comparison: Comparison, number: int) -> pd.DataFrame:
     """Return the scores that table `number` shows, each of ours followed by the paper's.
 
-    A statistic a row. Of a seed: the score and, beside a baseline, `delta` in points with interval
-    and p by paired bootstrap. Over seeds, without a seed: means and, from two seeds on, deviations
-    (ddof 1), and interval and p of a paired t-test of the deltas.
+    A statistic a row: of every seed, then without a seed over all seeds.
     """
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")

@@ -36,10 +36,7 @@ def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 
 def single_heads(masked: Masked) -> pd.DataFrame:
-    """Return the effect of masking each head alone.
-
-    `p_holm` is corrected for all heads of the model. `significant` is 1 where p < `LEVEL`.
-    """
+    """Return the effect of masking each head alone."""
     single = masked[masked["order"] == "single"]
     single = single.assign(
         p_holm=single.groupby(TASK, sort=False)["p"].transform(holm),
@@ -55,10 +52,7 @@ def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame
 
 
 def lone_heads(masked: Masked) -> pd.DataFrame:
-    """Return the change if a layer keeps one head of an attention type: the best one on dev.
-
-    `head` stays, one of `heads`. `significant` is 1 where p < `LEVEL` on the test set.
-    """
+    """Return the change if a layer keeps one head of an attention type: the best one on dev."""
     alone = masked[masked["order"] == "all_but_one"].sort_values("index", kind="stable")
     dev = alone[alone["test_set"] == "dev"].set_index([*RUN, *HEAD])[["delta", "p"]]
     tested = alone[alone["test_set"] != "dev"].join(dev.add_prefix("dev_"), on=[*RUN, *HEAD])

@@ -123,10 +123,7 @@ def removal(
     points: Profile,
     settings: Any,
 ) -> pd.DataFrame:
-    """Return all heads in the order in which pruning by importance removes them.
-
-    `goes_at` and `goes_percent` are heads removed at the step that removes the head.
-    """
+    """Return all heads in the order in which pruning by importance removes them."""
     heads = importance[importance["statistic"] == "importance"]
     heads = heads.assign(importance_compared=as_compared(heads, RUN, settings))
     heads = heads.rename(columns={"value": "importance"}).drop(columns="statistic")
@@ -212,10 +209,7 @@ def _of_importance(heads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _statistics(profile: pd.DataFrame) -> pd.Series:
-    """Return what one profile keeps at `SHARES`, and how it differs from a straight line.
-
-    `end_mass` is the share of the inner points within `_ENDS` of 0 or 100 %.
-    """
+    """Return what one profile keeps at `SHARES`, and how it differs from a straight line."""
     x = profile["percent"].to_numpy(float)
     names = [name for name in ("kept", "kept_low", "kept_high") if name in profile]
     cells = {

@@ -16,11 +16,7 @@ _SETUP = [*RUN, "phase", "batch_size"]
 
 
 def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
-    """Return sentences per second by percent of heads removed, phase and batch size.
-
-    `mean` and `sd` (ddof 1) are over repeats, `steps` are of the search, per sentence. `speedup`
-    compares steps per second with the model with all heads.
-    """
+    """Return sentences per second by percent of heads removed, phase and batch size."""
     raw = share_speed.assign(
         rate=share_speed["sentences"] / share_speed["seconds"],
         steps=share_speed["steps"] / share_speed["sentences"],

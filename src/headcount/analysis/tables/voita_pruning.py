@@ -65,12 +65,7 @@ Untuned = Annotated[pd.DataFrame, untuned_models]
 
 
 def falls(runs: Records) -> pd.DataFrame:
-    """Return at how many heads a sweep over λ first falls more than a limit below its control.
-
-    `falls_at`, `lambda` and the difference are of the first run below the limit, `holds_at` is of
-    the run before it. Shares of heads left are means over the `runs_shorn` runs that lost a head,
-    for the scope `all`; `enc_self_lowest` counts runs with the smallest share in the encoder.
-    """
+    """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
     for key, sweep in grouped(runs[runs["how"] == "gates"], _SWEEP):
         # The control stands first even where another run has as many heads, or more.

@@ -98,8 +98,7 @@ def functions_left(
 ) -> pd.DataFrame:
     """Return the number of encoder heads with each function, for trained and pruned models.
 
-    `several` counts heads with several labels, and `labels` all their labels. A model without any
-    encoder head has rows as well.
+    A model without any encoder head has rows as well.
     """
     count = roles["function"].str.count(", ").add(1).fillna(0)
     kinds = [" and ".join(classes(labels)) or "unknown" for labels in roles["function"]]
