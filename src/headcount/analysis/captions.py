@@ -99,12 +99,16 @@ def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
 @note
 def importance_measure(settings: dict[str, Any]) -> str:
     """Return a sentence on how the importance of heads was measured."""
-    used = settings["importance"]
-    layer = "" if used.normalise == "none" else ", divided by the L2 norm of its layer and type"
+    used, ablation = settings["importance"], settings.get("ablation")
+    by_layer = "layer_l2" in (used.normalise, getattr(ablation, "normalise", ""))
+    layer = ", divided by the L2 norm of its layer and type" if by_layer else ""
+    again = (
+        " It is measured again after each step." if getattr(ablation, "reestimate", False) else ""
+    )
     return (
         f"Importance: derivative of the loss ({used.loss}, {used.reduction} over the tokens of a "
         f"sentence) by the multiplier of a head, {_ABS[used.abs]}, mean over up to "
-        f"{used.sentences} sentence pairs of {used.data}{layer}."
+        f"{used.sentences} sentence pairs of {used.data}{layer}.{again}"
     )
 
 

@@ -24,10 +24,10 @@ def over_seeds(
 ) -> pd.DataFrame:
     """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
 
-    Draws of one seed are averaged first, so that every seed counts once. `spread` names the interval
-    from `low` to `high`: `DRAWS` where a seed has several rows, or the column `draw` a number; `SEEDS`
-    (mean ± standard deviation, ddof 1) where there are several seeds; the text `bootstrap` for one
-    seed, with the interval of `delta` laid around the control's value. Else they are missing.
+    Draws of one seed are averaged first, so that every seed counts once. `spread` names the
+    interval from `low` to `high`. It is `DRAWS` where a seed has several rows or `draw` a number,
+    else `SEEDS` (mean ± standard deviation, ddof 1) where there are several seeds, else the text
+    `bootstrap`, with the interval of `delta` laid around the control's value.
     """
     rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
     groups, seeds = grouped(rows, by), grouped(rows, [*by, "seed"])[value].mean()

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import importance_measure, note
 from headcount.analysis.frames import HEAD, RUN, grouped, with_paper
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
@@ -225,18 +224,3 @@ def _statistics(profile: pd.DataFrame) -> pd.Series:
     inner = kept[1:-1]
     near = (abs(inner - 100) <= _ENDS) | (abs(inner) <= _ENDS)
     return pd.Series(cells | {"end_mass": near.mean() if len(near) else np.nan})
-
-
-@note
-def pruning_importance(settings: Any) -> str:
-    """Return sentences on the importance by which heads are pruned."""
-    if "importance" not in settings:
-        return (
-            "Importance: size of the derivative of the loss of a pair by the multiplier of a head, "
-            "mean over dev, divided by the L2 norm of its layer unless the settings differ."
-        )
-    ablation, importance = settings["ablation"], settings["importance"]
-    by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
-    scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})
-    again = " It is measured again after each step." if ablation.reestimate else ""
-    return importance_measure({"importance": scaled}) + again

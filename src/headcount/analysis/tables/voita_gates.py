@@ -120,7 +120,7 @@ def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
 
 
 def timed(pruned_speed: pd.DataFrame, models: PrunedModels, scores: AllScores) -> pd.DataFrame:
-    """Return the time of a sentence of every timed model, by phase and batch size, and its score."""
+    """Return the time of a sentence of every timed model, by phase and batch size."""
     raw = pruned_speed.drop(columns="run")
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
     raw["steps"] = raw["steps"] / raw["sentences"]
