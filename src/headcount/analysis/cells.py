@@ -7,10 +7,7 @@ import pandas as pd
 
 from headcount.analysis.stats import ALPHA
 
-NONE = "–"
-"""The cell of a value that is not known."""
-
-Format = Callable[..., str]
+NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 
 
@@ -20,14 +17,10 @@ def first(values: pd.Series) -> str:
     return readable(known.iloc[0]) if len(known) else NONE
 
 
-def text(values: pd.Series, separator: str = ", ") -> str:
-    """Return all different values, in order of appearance."""
-    return separator.join(map(readable, values.dropna().unique())) or NONE
-
-
-def listed(values: pd.Series, separator: str = ", ") -> str:
-    """Return all values, one for each row."""
-    return separator.join(map(readable, values.dropna())) or NONE
+def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
+    """Return all different values, in order of appearance, or with `repeat` those of all rows."""
+    known = values.dropna() if repeat else values.dropna().unique()
+    return separator.join(map(readable, known)) or NONE
 
 
 def count(values: pd.Series) -> str:
@@ -61,10 +54,9 @@ def mean_sd(values: pd.Series, digits: int = 2, sign: bool = False, unit: str = 
 def mean_significant(values: pd.Series) -> str:
     """Return mean ± standard deviation with three significant digits below 1."""
     known = values.dropna().astype(float)
-    if known.empty:
-        return NONE
-    deviation = f" ± {_significant(known.std())}" if len(known) > 1 else ""
-    return f"{_significant(known.mean())}{deviation}"
+    both = [known.mean(), known.std()][: len(known)]
+    shown = (f"{x:.2f}" if abs(x) >= 1 or x == 0 else f"{x:#.3g}" for x in both)
+    return " ± ".join(shown) or NONE
 
 
 def mean_range(values: pd.Series, digits: int = 2) -> str:
@@ -74,16 +66,9 @@ def mean_range(values: pd.Series, digits: int = 2) -> str:
     return f"{mean(values, digits)}{ends}"
 
 
-def span(values: pd.Series, digits: int = 2) -> str:
-    """Return the least and the largest value."""
-    known = values.dropna().astype(float)
-    return f"{known.min():.{digits}f} to {known.max():.{digits}f}" if len(known) else NONE
-
-
 def mean_count(values: pd.Series) -> str:
     """Return the mean of counts: a whole number, or one decimal."""
-    known = values.dropna().astype(float)
-    return mean(known, 0 if len(known) and known.mean().is_integer() else 1)
+    return mean(values, 0 if float(values.astype(float).mean()).is_integer() else 1)
 
 
 def percent(values: pd.Series, digits: int = 0) -> str:
@@ -93,8 +78,7 @@ def percent(values: pd.Series, digits: int = 0) -> str:
 
 def thousands(values: pd.Series) -> str:
     """Return the mean without decimals, with commas."""
-    known = values.dropna().astype(float)
-    return f"{known.mean():,.0f}" if len(known) else NONE
+    return f"{values.astype(float).mean():,.0f}" if values.notna().any() else NONE
 
 
 def p(values: pd.Series) -> str:
@@ -140,12 +124,12 @@ def p_value(value: float) -> str:
     return next((text for text in shown if (float(text) < ALPHA) == (value < ALPHA)), f"{value}")
 
 
-FORMATS: dict[str, Format] = {
+# Formats that a declaration may name.
+FORMATS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (first, text, listed, count, known, mean, mean_sd, mean_significant, mean_range)
-    + (span, mean_count, percent, thousands, p, interval, ends, bounds)
+    for function in (first, text, count, known, mean, mean_sd, mean_significant, mean_range)
+    + (mean_count, percent, thousands, p, interval, ends, bounds)
 } | {"sum": total}
-"""Formats that a declaration may name."""
 
 
 def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
@@ -172,7 +156,3 @@ def readable(value: Any) -> str:
     if value.is_integer():
         return str(int(value))
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
-
-
-def _significant(value: float) -> str:
-    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:#.3g}"

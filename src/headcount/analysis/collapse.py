@@ -12,11 +12,10 @@ from headcount.analysis.frames import HEAD, RUN
 from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 
+# Share of the later masking updates from which on a head counts as masked nearly always.
 ABANDONED = 0.9
-"""Share of the later masking updates from which on a head counts as masked nearly always."""
 
-ROUNDING = 1e-9
-"""Tolerance for shares that are read from a file and averaged."""
+ROUNDING = 1e-9  # tolerance for shares that are read from a file and averaged
 
 
 def with_updates(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,8 +109,8 @@ def collapsed_in_training(
     return collapsed.index.to_frame(index=False)
 
 
+# Trainings that collapsed, for parameters of functions.
 Collapsed = Annotated[pd.DataFrame, collapsed_in_training]
-"""Trainings that collapsed, for parameters of functions."""
 
 
 def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:

@@ -16,14 +16,9 @@ from headcount.base.settings.runs import Run, label
 from headcount.base.settings.section import Section
 from headcount.base.settings.training_runs import BASELINE
 
-BASE = label(BASELINE)
-"""Name of the run that all others are compared with."""
-
-RUN = ["pair", "run", "seed"]
-"""Columns that identify one training run."""
-
-HEAD = ["kind", "layer", "head"]
-"""Columns that identify a head of a model."""
+BASE = label(BASELINE)  # name of the run that all others are compared with
+RUN = ["pair", "run", "seed"]  # columns that identify one training run
+HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
 
 class Data:
@@ -31,7 +26,7 @@ class Data:
 
     def __init__(self, files: Mapping[str, list[Path]], settings: Mapping[str, Section]):
         self._files, self.settings = files, settings
-        self._results: dict[tuple, Any] = {}
+        self._results: dict[Any, Any] = {}
 
     def files(self, kind: str) -> list[Path]:
         """Return the files of one kind, in the order of pairs, runs and seeds."""
@@ -43,23 +38,22 @@ class Data:
         CSV files make one frame, `run.json` files a mapping from names of runs to their settings,
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.
         """
-        key = ("file", kind)
-        if key not in self._results:
-            self._results[key] = _read(kind, self.files(kind))
-        return self._results[key]
+        if kind not in self._results:
+            self._results[kind] = _read(kind, self.files(kind))
+        return self._results[kind]
 
     def call(self, function: Callable, given: Mapping[str, Any] | None = None) -> Any:
         """Return what a function makes of the arguments that its parameters name.
 
         A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, or annotated with
-        the function that makes its value. Equal calls are made once.
+        the function that makes its value. Calls without anything given are made once.
         """
-        given = given or {}
-        own = {name: value for name, value in given.items() if name in _parameters(function)}
-        key = (function, repr(sorted(own.items())) if own else "")
-        if not _is_simple(own) or key not in self._results:
-            self._results[key] = function(**self._arguments(function, own))
-        return self._results[key]
+        own = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
+        if own:
+            return function(**self._arguments(function, own))
+        if function not in self._results:
+            self._results[function] = function(**self._arguments(function, {}))
+        return self._results[function]
 
     def _arguments(self, function: Callable, given: Mapping[str, Any]) -> dict[str, Any]:
         arguments = {}
@@ -75,10 +69,6 @@ class Data:
             elif default is inspect.Parameter.empty:
                 raise TypeError(f"{function.__qualname__}: nothing provides the argument {name!r}")
         return arguments
-
-
-def _is_simple(given: Mapping[str, Any]) -> bool:
-    return all(isinstance(value, bool | int | float | str | list) for value in given.values())
 
 
 @cache
@@ -106,18 +96,17 @@ def run_of(path: Path) -> tuple[str, str, int]:
 
 
 def _read(kind: str, paths: list[Path]) -> Any:
-    names = INPUTS[kind].names
-    if INPUTS[kind].folder in ("text", "bpe"):
-        return paths
-    if names == ("run.json",):
+    given = INPUTS[kind]
+    ends = {Path(name).suffix for name in given.names}
+    if given.names == ("run.json",):
         return read_runs(paths)
-    if all(name.endswith(".csv") for name in names):
-        frame = read_csv(paths, INPUTS[kind].columns, INPUTS[kind].rows)
-        metric = INPUTS[kind].metric
-        return frame.rename(columns={metric: "score"}).assign(metric=metric) if metric else frame
-    if not all(name.endswith(".json") for name in names):
+    if given.folder in ("text", "bpe") or not ends <= {".csv", ".json"}:
         return paths
-    return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    if ends == {".json"}:
+        return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    frame = read_csv(paths, given.columns, given.rows)
+    names, metric = {given.metric: "score"}, given.metric
+    return frame.rename(columns=names).assign(metric=metric) if metric else frame
 
 
 class Runs(dict[str, Run]):

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, run_of
@@ -37,10 +36,10 @@ def main_scores(scores: list[dict[str, Any]]) -> pd.DataFrame:
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the rows of `wanted` with the columns `DIFFERENCE`, by paired bootstrap.
 
-    `wanted` has at least pair, run, seed, test_set and `against`: the run of the same pair and seed
-    whose score is subtracted. `delta` is in points, its interval is the 95 % interval, and p is
-    sacreBLEU's, which is nearly one-sided. All runs of a test set have the same resamples, and are
-    resampled once, so ask for all comparisons at once. Raises UserError for a missing text.
+    The column `against` of `wanted` names the run of the same pair and seed whose score is
+    subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
+    resamples, and are resampled once, so ask for all comparisons at once. Raises UserError for a
+    missing text.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -73,7 +72,6 @@ def compare_with_baseline(
 ) -> pd.DataFrame:
     """Return the main score of every run and its difference to the baseline of the same seed.
 
-    Columns: `COLUMNS`, `against`, `DIFFERENCE`; `test_signature` is the bootstrap's signature.
     Differences are missing for the baseline, and for runs without a baseline on the test set.
     """
     table, tests = main_scores(scores), ["pair", "seed", "test_set"]
@@ -84,8 +82,8 @@ def compare_with_baseline(
     return table.merge(tested, how="left", on=["run", *tests])
 
 
+# Main scores of runs beside their baselines, for parameters of functions.
 Comparison = Annotated[pd.DataFrame, compare_with_baseline]
-"""Main scores of runs beside their baselines, for parameters of functions."""
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -97,7 +95,6 @@ def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     deviations = groups[["score", "delta"]].std().add_suffix("_sd")
     means = groups[["score", "delta"]].mean().join(deviations)
     means["seeds"] = groups["seed"].nunique()
-    deltas = [values.dropna() for _, values in groups["delta"]]
-    tests = [paired_t(values) if len(values) > 1 else (np.nan,) * 3 for values in deltas]
+    tests = [paired_t(deltas) for _, deltas in groups["delta"]]
     columns = ["t_low", "t_high", "t_p"]
     return means.join(pd.DataFrame(tests, means.index, columns, float)).reset_index()

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from headcount.analysis.frames import grouped
+
 DRAWS = "range of draws"
 SEEDS = "standard deviation over seeds"
 BOOTSTRAP = "bootstrap, 95 %"
@@ -22,36 +24,25 @@ def over_seeds(
 ) -> pd.DataFrame:
     """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
 
-    Draws of one seed are averaged first, so that every seed counts once. The columns are `by`,
-    `value`, `means` (means over all rows), `low`, `high`, `spread` and `seeds`, the number of
-    seeds. `spread` names the interval from `low` to `high`:
-
-    - `DRAWS`: the least and the largest value, where a seed has several rows or where the column
-      that `draw` names has a number.
-    - `SEEDS`: the mean ± the standard deviation (ddof 1), where there are several seeds.
-    - the text `bootstrap` for one seed: the interval of the difference to a control, laid around
-      the control's value. It needs the columns `delta`, `delta_low` and `delta_high`.
-
-    `low`, `high` and `spread` are missing for one seed without such a difference.
+    Draws of one seed are averaged first, so that every seed counts once. `spread` names the
+    interval from `low` to `high`. It is `DRAWS` where a seed has several rows or `draw` a number,
+    else `SEEDS` (mean ± standard deviation, ddof 1) where there are several seeds, else the text
+    `bootstrap`, with the interval of `delta` laid around the control's value.
     """
     rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
-    groups, seeds = _grouped(rows, by), _grouped(rows, [*by, "seed"])[value].mean()
-    of_seeds = _grouped(seeds.reset_index(), by)[value]
+    groups, seeds = grouped(rows, by), grouped(rows, [*by, "seed"])[value].mean()
+    of_seeds = grouped(seeds.reset_index(), by)[value]
     mean, deviation, count = of_seeds.mean(), of_seeds.std(), of_seeds.size()
     drawn = groups.size() > count
     if draw:
         drawn |= groups[draw].count() > 0
     delta = groups[_DELTA].first()
-    ends = {"low": (groups[value].min(), -1), "high": (groups[value].max(), 1)}
     points = pd.DataFrame({value: mean, **{name: groups[name].mean() for name in means}})
-    for side, (extreme, sign) in ends.items():
+    for side, sign in (("low", -1), ("high", 1)):
         around_control = mean - delta["delta"] + delta[f"delta_{side}"]
         one_draw = (mean + sign * deviation).where(count > 1, around_control)
+        extreme = groups[value].min() if side == "low" else groups[value].max()
         points[side] = extreme.where(drawn, one_draw)
-    names = np.select([drawn, count > 1, points["low"].notna()], [DRAWS, SEEDS, bootstrap], "")
-    points["spread"] = pd.Series(names, points.index, dtype=object).replace("", np.nan)
+    cases = [drawn, count > 1, points["low"].notna()]
+    points["spread"] = np.select(cases, [DRAWS, SEEDS, bootstrap], None)
     return points.assign(seeds=count).reset_index()
-
-
-def _grouped(rows: pd.DataFrame, by: list[str]) -> pd.api.typing.DataFrameGroupBy:
-    return rows.groupby(by, sort=False, dropna=False)

@@ -24,14 +24,9 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
-PAGE = 9.2
-"""Width of a page in inches; a wider drawing is shrunk with its text."""
-
-MOST_STYLES = 6
-"""Most curves in a panel; more cannot be distinguished."""
-
-GREY = "#6E6E6E"
-"""Colour of references and controls."""
+PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
+MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished
+GREY = "#6E6E6E"  # colour of references and controls
 
 # Okabe and Ito's palette for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

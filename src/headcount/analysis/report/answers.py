@@ -17,9 +17,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.reader import read_settings
 
 TABLE = "tables/claims.csv"
-DECIDED = ("holds", "does not hold")
-"""Verdicts of decided claims, in the order of the page."""
-
+DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page
 _COLUMNS = ["claim", "paper", "place", "statement", "statistic", "verdict", "value", "low", "high"]
 _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
 

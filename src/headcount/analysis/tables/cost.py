@@ -11,10 +11,7 @@ _MEASURED = {"s": "seconds", "cpu_time": "cpu_seconds", "max_rss": "memory_mb"}
 
 
 def cost(benchmarks: list[Path], data: Data) -> pd.DataFrame:
-    """Return sums and maxima over the jobs of every rule, longest first, then `all` jobs.
-
-    `estimated_seconds` come from `estimate.csv` and are missing without it.
-    """
+    """Return sums and maxima over the jobs of every rule, longest first, then `all` jobs."""
     jobs = pd.DataFrame(map(_read, benchmarks), columns=["rule", *_MEASURED.values()])
     rules = jobs.groupby("rule")["seconds"].sum().sort_values(ascending=False, kind="stable").index
     groups = pd.concat([jobs, jobs.assign(rule="all")]).groupby("rule")

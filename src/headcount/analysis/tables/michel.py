@@ -13,14 +13,9 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
 from headcount.base.addresses import KINDS
-from headcount.base.settings.training_runs import RunSettings
 
-LEVEL = 0.01
-"""Significance level of the paper for masking one head."""
-
-TASK = [*RUN, "test_set"]
-"""Columns that identify the scores of one model."""
-
+LEVEL = 0.01  # significance level of the paper for masking one head
+TASK = [*RUN, "test_set"]  # columns that identify the scores of one model
 SCORES = ["score", "delta", "delta_low", "delta_high", "p"]
 _TESTS = [*TASK, "other_test_set"]
 
@@ -41,10 +36,7 @@ def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 
 def single_heads(masked: Masked) -> pd.DataFrame:
-    """Return the effect of masking each head alone.
-
-    `p_holm` is corrected for all heads of the model. `significant` is 1 where p < `LEVEL`.
-    """
+    """Return the effect of masking each head alone."""
     single = masked[masked["order"] == "single"]
     single = single.assign(
         p_holm=single.groupby(TASK, sort=False)["p"].transform(holm),
@@ -60,10 +52,7 @@ def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame
 
 
 def lone_heads(masked: Masked) -> pd.DataFrame:
-    """Return the change if a layer keeps one head of an attention type: the best one on dev.
-
-    `head` stays, one of `heads`. `significant` is 1 where p < `LEVEL` on the test set.
-    """
+    """Return the change if a layer keeps one head of an attention type: the best one on dev."""
     alone = masked[masked["order"] == "all_but_one"].sort_values("index", kind="stable")
     dev = alone[alone["test_set"] == "dev"].set_index([*RUN, *HEAD])[["delta", "p"]]
     tested = alone[alone["test_set"] != "dev"].join(dev.add_prefix("dev_"), on=[*RUN, *HEAD])
@@ -125,12 +114,6 @@ def metric(output: Output) -> str:
 
 
 @note
-def compare_changes(output: Output) -> str:
-    """Return a sentence on the paper's BLEU beside ours."""
-    return michel.BESIDE_OURS if output.csv["score"] == "bleu" else ""
-
-
-@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
     return "sentences" if output.csv["score"] == "bleu" else "pairs"
@@ -142,11 +125,10 @@ def ablated_on(
     ablation_facts: list[dict],
     classifier_facts: list[dict],
     settings: Mapping[str, Any],
-    trained_runs: dict[str, RunSettings],
 ) -> list[str]:
     """Return sentences on the test sets, their sizes and the models."""
     if ablation_facts:
-        return [scored(ablation_facts), *setting(frame, settings, trained_runs)]
+        return [scored(ablation_facts), *setting(frame, settings)]
     sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
     return [f"Accuracy in percent on {', '.join(dict.fromkeys(sizes))}; changes in points."]
 
