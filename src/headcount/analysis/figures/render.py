@@ -55,11 +55,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
         style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
-    used = {(item.row, item.column) for item in panels}
-    for row, line in enumerate(axes):
-        for column, panel in enumerate(line):
-            if (row, column) not in used:
-                panel.remove()
+    style.remove_empty(figure)
     lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
         above = item.row < lowest[item.column]
