@@ -196,7 +196,8 @@ CHAPTERS = (
 class _File(Section):
     """One file of declarations, with defaults of its entries.
 
-    An entry with `like` is completed from the entry of that name.
+    An entry with `like` is completed from the entry of that name. One that is drawn is a figure,
+    any other without a `form` a table.
     """
 
     chapter: str
@@ -222,7 +223,9 @@ def _declared() -> Iterator[Output]:
             entries[key] = {"module": module, "declared": module} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
-            given = {"question": questions[file.chapter]} | _completed(entries[key], entries)
+            entry = _completed(entries[key], entries)
+            form = "figure" if "draw" in entry else "table"
+            given = {"question": questions[file.chapter], "form": form} | entry
             own = {"name": key.partition(" ")[0], "chapter": file.chapter}
             yield Output.model_validate(given | own)
 
