@@ -40,11 +40,7 @@ def total(values: pd.Series) -> str:
 
 
 def mean(
-    values: pd.Series,
-    digits: int | None = 2,
-    sign: bool = False,
-    unit: str = "",
-    spread: str = "",
+    values: pd.Series, digits: int | None = 2, sign: bool = False, unit: str = "", spread: str = ""
 ) -> str:
     """Return the mean with this many decimals; with None, one where it is no whole number.
 
