@@ -11,7 +11,7 @@ from pydantic import RootModel
 from headcount.analysis.collapse import Collapsed
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
-from headcount.analysis.spread import BOOTSTRAP, SEEDS
+from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
 from headcount.base.settings.reader import read_settings
 
