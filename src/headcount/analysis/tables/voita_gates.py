@@ -97,12 +97,9 @@ def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
     sums = grouped(points, model)[counts].transform("sum")
     points["pruned"] = sums["heads"] - sums["heads_left"]
     same = grouped(points, ["source", "pair", "point", *by])
-    points["mean_pruned"], mean = (
-        same["pruned"].transform("mean"),
-        same["heads_left"].transform("mean"),
-    )
-    spread = same["heads_left"].transform("std").fillna(0)
-    return points.assign(mean_left=mean, low=mean - spread, high=mean + spread)
+    mean, spread = (same["heads_left"].transform(name) for name in ("mean", "std"))
+    ends = {"low": mean - spread.fillna(0), "high": mean + spread.fillna(0)}
+    return points.assign(mean_pruned=same["pruned"].transform("mean"), mean_left=mean, **ends)
 
 
 def _group(layer: int, last: int) -> str:
