@@ -1,7 +1,5 @@
 """Speed of models without a share of their heads, and the time that importance takes."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -84,15 +82,9 @@ def importance_time(importance_speed: pd.DataFrame) -> pd.DataFrame:
 @note
 def timed_on(data: Data) -> str:
     """Return a sentence on the text and the machines that speeds were measured with."""
-    facts: list[dict[str, Any]] = [
-        read_json(path.with_suffix(".json")) for path in data.files("share_speed")
-    ]
-    machines = {
-        f"{run['sentences']} sentences of dev, {run['threads']} thread(s) of a {run['device']}, "
-        f"beam {run['beam']}"
-        for run in facts
-    }
-    return f"Timed on {'; '.join(sorted(machines))}."
+    facts = (read_json(path.with_suffix(".json")) for path in data.files("share_speed"))
+    text = "{sentences} sentences of dev, {threads} thread(s) of a {device}, beam {beam}"
+    return f"Timed on {'; '.join(sorted({text.format(**run) for run in facts}))}."
 
 
 @note
@@ -103,8 +95,5 @@ def speedup_noise(frame: pd.DataFrame) -> str:
         return "Every model was timed once, so the noise of the speed-ups is not known."
     unsure = ((known["speedup_low"] <= 1) & (known["speedup_high"] >= 1)).sum()
     repeats = " or ".join(f"{count:.0f}" for count in sorted(known["repeats"].unique()))
-    text = (
-        f"{unsure} of {len(known)} speed-ups are not significant: the 95 % interval over "
-        f"{repeats} repeats includes 1."
-    )
-    return text if unsure else ""
+    text = f"speed-ups are not significant: the 95 % interval over {repeats} repeats includes 1."
+    return f"{unsure} of {len(known)} {text}" if unsure else ""
