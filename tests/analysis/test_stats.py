@@ -6,14 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from headcount.analysis.stats import (
-    correlate,
-    holm,
-    mcnemar,
-    paired_t,
-    shuffled_p,
-    wilson,
-)
+from headcount.analysis.stats import correlate, holm, mcnemar, paired_t, shuffled_p, wilson
 from headcount.base.errors import UserError
 
 

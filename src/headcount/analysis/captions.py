@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from pydantic import RootModel
 from headcount.analysis.collapse import Collapsed
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
-from headcount.analysis.spread import BOOTSTRAP, SEEDS
+from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
 from headcount.base.settings.reader import read_settings
 
@@ -59,18 +60,10 @@ def _texts(entry: str, output: Output, frame: pd.DataFrame, data: Data) -> list[
 
 def fill(text: str, output: Output, frame: pd.DataFrame, data: Data) -> str:
     """Return a text with its placeholders replaced, such as the label of an axis."""
-    return text.format_map(_Values(output, frame, data))
-
-
-class _Values(dict):
-    """Placeholders of a text: `settings`, and names of notes, computed when they are asked for."""
-
-    def __init__(self, output: Output, frame: pd.DataFrame, data: Data):
-        super().__init__(settings=data.settings)
-        self._of = (output, frame, data)
-
-    def __missing__(self, name: str) -> str:
-        return " ".join(_texts(name, *self._of))
+    names = [name for _, name, *_ in Formatter().parse(text) if name]
+    notes = [name for name in names if not name.startswith("settings")]
+    values = {name: " ".join(_texts(name, output, frame, data)) for name in notes}
+    return text.format(settings=data.settings, **values)
 
 
 def ours(frame: pd.DataFrame) -> pd.DataFrame:

@@ -118,14 +118,11 @@ def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, s
 
     `frame` has the pair, run and seed of all trainings of a figure.
     """
-    labels = {}
-    keys = set(collapsed[RUN].itertuples(index=False, name=None))
-    for run, models in frame[RUN].drop_duplicates().groupby("run", sort=False):
-        trainings = list(models.itertuples(index=False, name=None))
-        failed = [key for key in trainings if key in keys]
-        several = models["pair"].nunique() > 1
-        names = [f"{pair}, " * several + f"seed {seed}" for pair, _, seed in failed]
-        if failed:
-            which = "" if len(failed) == len(trainings) else f"{', '.join(names)} "
-            labels[run] = f"{which}collapsed"
+    trainings, labels = frame[RUN].drop_duplicates(), {}
+    for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
+        of_run = trainings[trainings["run"] == run]
+        several = of_run["pair"].nunique() > 1
+        failures = failed[["pair", "seed"]].itertuples(index=False)
+        names = ", ".join(f"{pair}, " * several + f"seed {seed}" for pair, seed in failures)
+        labels[run] = f"{names} collapsed" if len(failed) < len(of_run) else "collapsed"
     return labels

@@ -141,8 +141,7 @@ def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -
     frames = []
     for path in paths:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        _check_columns(frame, path, columns)
-        _check_numbers(frame, path)
+        _check(frame, path, columns)
         if rows and frame.query(rows).empty:
             raise UserError(f"{path}: expected rows with {rows}, found none; make the file again")
         pair, run, seed = run_of(path)
@@ -154,20 +153,16 @@ def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -
     return pd.concat(filled, ignore_index=True)
 
 
-def _check_columns(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
-    missing = [name for name in columns if name not in frame.columns]
-    if missing:
+def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
+    """Raise UserError without one of `columns`, and for a number that is not finite."""
+    if missing := [name for name in columns if name not in frame.columns]:
         raise UserError(
             f"{path}: expected the columns {', '.join(columns)}; found none named "
             f"{', '.join(missing)}; make the file again"
         )
-
-
-def _check_numbers(frame: pd.DataFrame, path: Path) -> None:
-    """Raise UserError for a number that is not finite. An empty cell is a missing value."""
     for column in frame:
         bad = frame[column].astype(str).str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
-        bad &= frame[column].notna()
+        bad &= frame[column].notna()  # an empty cell is a missing value
         if bad.any():
             raise UserError(
                 f"{path}:{int(bad.to_numpy().argmax()) + 2}: column {column!r}: expected a finite "

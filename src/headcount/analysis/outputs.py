@@ -196,7 +196,8 @@ CHAPTERS = (
 class _File(Section):
     """One file of declarations, with defaults of its entries.
 
-    An entry with `like` is completed from the entry of that name.
+    An entry with `like` is completed from the entry of that name. One that is drawn is a figure,
+    any other without a `form` a table. `<name> (figure)` is beside the table `<name>`.
     """
 
     chapter: str
@@ -222,9 +223,16 @@ def _declared() -> Iterator[Output]:
             entries[key] = {"module": module, "declared": module} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
-            given = {"question": questions[file.chapter]} | _completed(entries[key], entries)
-            own = {"name": key.partition(" ")[0], "chapter": file.chapter}
-            yield Output.model_validate(given | own)
+            entry = _completed(entries[key], entries)
+            form = "figure" if "draw" in entry else "table"
+            name, _, figure = key.partition(" ")
+            given = {
+                "question": questions[file.chapter],
+                "form": form,
+                "beside": name * bool(figure),
+            }
+            own = {"name": name, "chapter": file.chapter}
+            yield Output.model_validate(given | entry | own)
 
 
 def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:

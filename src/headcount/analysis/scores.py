@@ -1,11 +1,13 @@
-"""Scores of runs on test sets, and how they differ from scores of other runs."""
+"""Scores of runs: differences to other runs, and means over seeds with their spread."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, run_of
+from headcount.analysis.frames import BASE, RUN, grouped, run_of
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
@@ -16,6 +18,12 @@ MAIN = "bleu"  # the metric of the paired bootstrap
 
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
+DRAWS = "range of draws"
+SEEDS = "standard deviation over seeds"
+BOOTSTRAP = "bootstrap, 95 %"
+
+_DELTA = ["delta", "delta_low", "delta_high"]
+
 DIFFERENCE = ["delta", "delta_low", "delta_high", "p", "signature"]
 
 
@@ -98,3 +106,37 @@ def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     tests = [paired_t(deltas) for _, deltas in groups["delta"]]
     columns = ["t_low", "t_high", "t_p"]
     return means.join(pd.DataFrame(tests, means.index, columns, float)).reset_index()
+
+
+def over_seeds(
+    rows: pd.DataFrame,
+    by: list[str],
+    value: str = "score",
+    means: Sequence[str] = (),
+    draw: str = "",
+    bootstrap: str = BOOTSTRAP,
+) -> pd.DataFrame:
+    """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
+
+    Draws of one seed are averaged first, so that every seed counts once. `spread` names the
+    interval from `low` to `high`. It is `DRAWS` where a seed has several rows or `draw` a number,
+    else `SEEDS` (mean ± standard deviation, ddof 1) where there are several seeds, else the text
+    `bootstrap`, with the interval of `delta` laid around the control's value.
+    """
+    rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
+    groups, seeds = grouped(rows, by), grouped(rows, [*by, "seed"])[value].mean()
+    of_seeds = grouped(seeds.reset_index(), by)[value]
+    mean, deviation, count = of_seeds.mean(), of_seeds.std(), of_seeds.size()
+    drawn = groups.size() > count
+    if draw:
+        drawn |= groups[draw].count() > 0
+    delta = groups[_DELTA].first()
+    points = pd.DataFrame({value: mean, **{name: groups[name].mean() for name in means}})
+    for side, sign in (("low", -1), ("high", 1)):
+        around_control = mean - delta["delta"] + delta[f"delta_{side}"]
+        one_draw = (mean + sign * deviation).where(count > 1, around_control)
+        extreme = groups[value].min() if side == "low" else groups[value].max()
+        points[side] = extreme.where(drawn, one_draw)
+    cases = [drawn, count > 1, points["low"].notna()]
+    points["spread"] = np.select(cases, [DRAWS, SEEDS, bootstrap], None)
+    return points.assign(seeds=count).reset_index()

@@ -91,12 +91,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
         panel.margins(**{side: 0})
     if options.get("percent"):
         axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
-    limits = {
-        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
-    }
-    if side == "x":
-        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
-    getattr(panel, f"set_{side}lim")(**limits)
+    getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))
 
 
 def _set_symlog(panel: Axes, side: str, linear: float) -> None:

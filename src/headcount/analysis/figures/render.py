@@ -43,7 +43,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
     spec, frame = prepared(spec, frame)
-    output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
+    output = output.model_copy(update={"draw": spec})
+    marked = "masks" in output.kinds
+    collapsed = data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
@@ -55,11 +57,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
         style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
-    used = {(item.row, item.column) for item in panels}
-    for row, line in enumerate(axes):
-        for column, panel in enumerate(line):
-            if (row, column) not in used:
-                panel.remove()
+    style.remove_empty(figure)
     lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
         above = item.row < lowest[item.column]
@@ -69,12 +67,6 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     order = [look["label"] for look in styles.values()]
     style.legend_above(figure, (axes[item.row][item.column] for item in panels), order)
     return figure
-
-
-def _collapsed(output: Output, data: Data) -> pd.DataFrame:
-    """Return pair, run and seed of the trainings that are marked; none without `masks`."""
-    marked = "masks" in output.kinds
-    return data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
 
 
 def _styles(

@@ -153,9 +153,8 @@ def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) 
             set_axis(panel, "x", {"integer": True, "tight": True, "min": 0}, rows, label)
         masks.tick_params(labelleft=not column, labelbottom=False)
         slopes.set_ylabel("" if column else "slope (nats)")
-    panels = [panel for line in axes for panel in line]
-    for panel in (panel for panel in panels if not panel.has_data()):
-        panel.remove()
+    style.remove_empty(figure)
+    panels = list(figure.axes)
     style.colour_bar(figure, image, output.draw.colour["label"])
     style.legend_above(figure, panels)
     return figure

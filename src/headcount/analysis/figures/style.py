@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LogNorm, SymLogNorm, to_hex
 from matplotlib.container import Container
 from matplotlib.figure import Figure
@@ -118,6 +117,13 @@ def grid(
     return figure, figure.subplots(rows, columns, squeeze=False, **share).tolist()
 
 
+def remove_empty(figure: Figure) -> None:
+    """Remove the panels on which nothing is drawn."""
+    for panel in figure.axes:
+        if not panel.has_data() and not panel.texts:
+            panel.remove()
+
+
 def set_title(panel: Axes, title: str) -> None:
     """Write the title of a panel at its left, in as many lines as it needs."""
     width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
@@ -127,11 +133,11 @@ def set_title(panel: Axes, title: str) -> None:
     panel.set_title(wrapped, loc="left", fontsize="small")
 
 
-def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any) -> Colorbar:
+def colour_bar(figure: Figure, image: ScalarMappable, label: str) -> None:
     """Draw one colour bar at the right of all panels."""
     shrink = min(0.9, _BAR_LENGTH / figure.get_size_inches()[1])
     place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
-    bar = figure.colorbar(image, ax=figure.axes, **place, **options)
+    bar = figure.colorbar(image, ax=figure.axes, **place)
     if bar.norm.__class__ is LogNorm:
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -142,7 +148,6 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
         bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
-    return bar
 
 
 def symlog_ticks(linear: float, most: float) -> dict[float, str]:

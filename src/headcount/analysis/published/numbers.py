@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
@@ -24,16 +24,6 @@ class PublishedTable(Section):
     columns: list[Annotated[list[Name], _Names]]  # names of every column, as many as `columns_are`
     same: dict[str, Name] = {}  # further names that all numbers share
     rows: dict[Name, list[int | float | None]]  # a number for every column; null if there is none
-
-    @model_validator(mode="after")
-    def _check_shape(self) -> "PublishedTable":
-        for names in self.columns:
-            if len(names) != len(self.columns_are):
-                raise ValueError(f"expected {len(self.columns_are)} names, found {names}")
-        for name, numbers in self.rows.items():
-            if len(numbers) != len(self.columns):
-                raise ValueError(f"expected {len(self.columns)} numbers in row {name!r}")
-        return self
 
     def tidy(self) -> pd.DataFrame:
         """Return one number a row: the names of its row and column, value."""

@@ -6,8 +6,7 @@ import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import MAIN, Comparison, score_frame, t_tests
-from headcount.analysis.spread import BOOTSTRAP, over_seeds
+from headcount.analysis.scores import BOOTSTRAP, MAIN, Comparison, over_seeds, score_frame, t_tests
 from headcount.base.settings.model import ModelSettings
 
 SIZES = ["heads_per_layer", "head_width", "parameters"]

@@ -40,11 +40,8 @@ def _printed(statistic: str) -> pd.DataFrame:
 
 def _ratio_to_baseline(values: pd.Series) -> pd.Series:
     """Return values over the baseline's value of the pair and seed; missing where that is 0."""
-    keys = [name for name in values.index.names if name != "run"]
-    table = values.rename("value").reset_index()
-    base = table[table["run"] == BASE].drop(columns="run").rename(columns={"value": "base"})
-    ratios = table.merge(base, how="left", on=keys)
-    return (ratios["value"] / ratios["base"].where(ratios["base"] != 0)).set_axis(values.index)
+    base = values[values.index.get_level_values("run") == BASE].droplevel("run")
+    return values / base.where(base != 0).reindex(values.index.droplevel("run")).to_numpy()
 
 
 def gini(values: pd.Series) -> float:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from headcount.analysis.collapse import with_updates
 from headcount.analysis.frames import BASE
-from headcount.analysis.spread import BOOTSTRAP, over_seeds
+from headcount.analysis.scores import BOOTSTRAP, over_seeds
 from headcount.base.settings.training_runs import RunSettings
 
 CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score

@@ -1,7 +1,6 @@
 """Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Annotated, Any
 
 import pandas as pd
@@ -66,18 +65,15 @@ def lone_heads(masked: Masked) -> pd.DataFrame:
 
 def effects(masked: Masked) -> pd.DataFrame:
     """Return the effects of every head on two test sets, for all pairs of test sets; dev last."""
-    parts = []
     single = masked[masked["order"] == "single"]
-    for _, model in single.groupby(RUN, sort=False):
-        dev, *tests = model["test_set"].unique()  # dev is the first in the file
-        by_test = dict(list(model.groupby("test_set")))
-        for one, other in combinations([*tests, dev], 2):
-            second = by_test[other][[*RUN, *HEAD, "test_set", "delta"]]
-            second = second.rename(
-                columns={name: f"other_{name}" for name in ("test_set", "delta")}
-            )
-            parts.append(by_test[one].merge(second, on=[*RUN, *HEAD]))
-    return pd.concat(parts, ignore_index=True)[[*_TESTS, *HEAD, "delta", "other_delta"]]
+    place = single.groupby(RUN)["test_set"].transform(lambda tests: pd.factorize(tests)[0])
+    single = single.assign(place=place.mask(place == 0, len(single)))  # dev is the first in files
+    other = single[[*RUN, *HEAD, "test_set", "delta", "place"]]
+    both = single.merge(other, on=[*RUN, *HEAD], suffixes=("", "_2")).query("place < place_2")
+    both["model"] = both.groupby(RUN, sort=False).ngroup()
+    both = both.sort_values(["model", "place", "place_2"], kind="stable", ignore_index=True)
+    both = both.rename(columns={"test_set_2": "other_test_set", "delta_2": "other_delta"})
+    return both[[*_TESTS, *HEAD, "delta", "other_delta"]]
 
 
 def with_correlation(frame: pd.DataFrame) -> pd.DataFrame:

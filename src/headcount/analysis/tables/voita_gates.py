@@ -9,8 +9,8 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, grouped, with_paper
 from headcount.analysis.pruned import AllScores, LayersLeft, PrunedModels
 from headcount.analysis.published import voita
-from headcount.analysis.speedups import speedup_intervals, speedups
-from headcount.analysis.spread import over_seeds
+from headcount.analysis.scores import over_seeds
+from headcount.analysis.tables.michel_speed import speedup_intervals, speedups
 from headcount.analysis.tables.voita_pruning import Records, Untuned
 from headcount.base.hard_concrete import HardConcrete
 
@@ -97,12 +97,9 @@ def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
     sums = grouped(points, model)[counts].transform("sum")
     points["pruned"] = sums["heads"] - sums["heads_left"]
     same = grouped(points, ["source", "pair", "point", *by])
-    points["mean_pruned"], mean = (
-        same["pruned"].transform("mean"),
-        same["heads_left"].transform("mean"),
-    )
-    spread = same["heads_left"].transform("std").fillna(0)
-    return points.assign(mean_left=mean, low=mean - spread, high=mean + spread)
+    mean, spread = (same["heads_left"].transform(name) for name in ("mean", "std"))
+    ends = {"low": mean - spread.fillna(0), "high": mean + spread.fillna(0)}
+    return points.assign(mean_pruned=same["pruned"].transform("mean"), mean_left=mean, **ends)
 
 
 def _group(layer: int, last: int) -> str:

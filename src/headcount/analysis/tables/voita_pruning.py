@@ -20,10 +20,7 @@ _SWEEP = ["pair", "scope", "start", "seed"]
 
 
 def records(
-    models: PrunedModels,
-    scores: AllScores,
-    pruned_translations: list[Path],
-    references: list[Path],
+    models: PrunedModels, scores: AllScores, pruned_translations: list[Path], references: list[Path]
 ) -> pd.DataFrame:
     """Return one pruned run on one test set a row, with its difference to the control."""
     scores = scores.drop(columns="signature")
@@ -109,10 +106,7 @@ def _shares(models: pd.DataFrame) -> dict[str, Any]:
 
 
 def few_heads(
-    models: Updates,
-    scores: AllScores,
-    start_curves: pd.DataFrame,
-    settings: Mapping[str, Any],
+    models: Updates, scores: AllScores, start_curves: pd.DataFrame, settings: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
 
