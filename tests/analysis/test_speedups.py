@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel_speed import speedup_intervals, speedup_noise, speedups
+from headcount.analysis.speedups import speedup_intervals, speedup_noise, speedups
 from headcount.base.errors import UserError
 
 SETUP = ["phase"]

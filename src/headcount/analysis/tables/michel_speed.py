@@ -3,40 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import note, ours
+from headcount.analysis.captions import note
 from headcount.analysis.frames import RUN, Data, with_paper
 from headcount.analysis.published import michel
+from headcount.analysis.speedups import speedup_intervals, speedups
 from headcount.analysis.stats import paired_t
-from headcount.base.errors import UserError
 from headcount.base.files import read_json
 
 _SETUP = [*RUN, "phase", "batch_size"]
-
-
-def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int) -> pd.Series:
-    """Return `speed` over the speed of the model `whole` in the same `setup`, for every row.
-
-    Raises UserError where that model was not timed.
-    """
-    of_whole = table[table["model"] == whole].set_index(setup)[speed].rename("whole")
-    reference = table.join(of_whole, on=setup)["whole"]
-    if reference.isna().any():
-        where = dict(table.loc[reference.isna(), setup].iloc[0])
-        raise UserError(f"times of {where}: expected {whole} among the models, found none")
-    return table[speed] / reference
-
-
-def speedup_intervals(raw: pd.DataFrame, setup: list[str], whole: str | int) -> pd.DataFrame:
-    """Return 95 % t intervals of the mean logarithm of the speed-up of every model over `whole`.
-
-    Models that were timed once have no interval.
-    """
-    logs = raw.assign(log=np.log(raw["seconds"] / raw["steps"]))
-    by_model = logs.pivot(index=[*setup, "repeat"], columns="model", values="log")
-    gains = by_model.drop(columns=whole).rsub(by_model[whole], axis=0)
-    groups = gains.stack().groupby(level=[*setup, "model"], sort=False)
-    rows = [(*key, *np.exp(paired_t(values)[:2])) for key, values in groups]
-    return pd.DataFrame(rows, columns=[*setup, "model", "speedup_low", "speedup_high"])
 
 
 def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
@@ -85,15 +59,3 @@ def timed_on(data: Data) -> str:
     facts = (read_json(path.with_suffix(".json")) for path in data.files("share_speed"))
     text = "{sentences} sentences of dev, {threads} thread(s) of a {device}, beam {beam}"
     return f"Timed on {'; '.join(sorted({text.format(**run) for run in facts}))}."
-
-
-@note
-def speedup_noise(frame: pd.DataFrame) -> str:
-    """Return a warning if the intervals of some speed-ups include 1."""
-    known = ours(frame).dropna(subset="speedup_low")
-    if known.empty:
-        return "Every model was timed once, so the noise of the speed-ups is not known."
-    unsure = ((known["speedup_low"] <= 1) & (known["speedup_high"] >= 1)).sum()
-    repeats = " or ".join(f"{count:.0f}" for count in sorted(known["repeats"].unique()))
-    text = f"speed-ups are not significant: the 95 % interval over {repeats} repeats includes 1."
-    return f"{unsure} of {len(known)} {text}" if unsure else ""

@@ -10,7 +10,7 @@ from headcount.analysis.frames import BASE, RUN, grouped, with_paper
 from headcount.analysis.pruned import AllScores, LayersLeft, PrunedModels
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
-from headcount.analysis.tables.michel_speed import speedup_intervals, speedups
+from headcount.analysis.speedups import speedup_intervals, speedups
 from headcount.analysis.tables.voita_pruning import Records, Untuned
 from headcount.base.hard_concrete import HardConcrete
 
