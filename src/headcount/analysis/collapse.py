@@ -118,6 +118,8 @@ def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, s
 
     `frame` has the pair, run and seed of all trainings of a figure.
     """
+    if frame.empty or collapsed.empty:
+        return {}
     trainings, labels = frame[RUN].drop_duplicates(), {}
     for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
         of_run = trainings[trainings["run"] == run]
