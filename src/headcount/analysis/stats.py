@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr, stdtrit  # scipy.stats takes half a second to load
 
 from headcount.base.errors import UserError
 
@@ -26,12 +26,16 @@ def paired_t(differences: np.ndarray) -> tuple[float, float, float]:
         return (math.nan,) * 3
     if np.ptp(values) == 0:
         return values[0], values[0], math.nan if values[0] else 1.0
-    result = stats.ttest_1samp(values, 0)
-    return *map(float, result.confidence_interval(0.95)), float(result.pvalue)
+    degrees, mean = values.size - 1, float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    reach = float(stdtrit(degrees, 0.975)) * error
+    return mean - reach, mean + reach, 2 * float(stdtr(degrees, -abs(mean / error)))
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share."""
+    from scipy import stats
+
     interval = stats.binomtest(int(hits), int(trials)).proportion_ci(0.95, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -42,6 +46,8 @@ def mcnemar(first_only: int, second_only: int) -> float:
     The counts are trials that only one of the systems gets right; without any, p is 1.
     """
     both = int(first_only) + int(second_only)
+    from scipy import stats
+
     return float(stats.binomtest(int(first_only), both).pvalue) if both else 1.0
 
 
