@@ -121,6 +121,12 @@ def test_wilson_by_hand():
     assert wilson(0, 10)[0] == 0 and wilson(10, 10)[1] == 1
 
 
+def test_wilson_of_a_share_from_a_file_is_not_cut_to_whole_trials():
+    assert wilson(0.3333333333 * 6, 6) == pytest.approx(wilson(2, 6))
+    low, high = wilson(2.5, 7.5)  # between those of 2 of 6 and 3 of 9
+    assert wilson(2, 6)[0] < low < wilson(3, 9)[0] and wilson(3, 9)[1] < high < wilson(2, 6)[1]
+
+
 def test_mcnemar_by_hand():
     # 1 of 5 or fewer, twice: 2 · (1 + 5) / 32.
     assert mcnemar(1, 4) == mcnemar(4, 1) == pytest.approx(12 / 32)

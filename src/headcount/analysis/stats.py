@@ -32,12 +32,11 @@ def paired_t(differences: np.ndarray) -> tuple[float, float, float]:
     return mean - reach, mean + reach, 2 * float(stdtr(degrees, -abs(mean / error)))
 
 
-def wilson(hits: int, trials: int) -> tuple[float, float]:
+def wilson(hits: float, trials: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share."""
-    from scipy import stats
-
-    interval = stats.binomtest(int(hits), int(trials)).proportion_ci(0.95, method="wilson")
-    return float(interval.low), float(interval.high)
+    middle = (hits + Z * Z / 2) / (trials + Z * Z)
+    reach = Z / (trials + Z * Z) * math.sqrt(hits * (trials - hits) / trials + Z * Z / 4)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
