@@ -84,7 +84,7 @@ def test_classifiers_alone_are_an_experiment_of_both_engines(copy):
     page = (copy.folder / "results" / "small" / "report.html").read_text()
     atlas = (copy.folder / "results" / "small" / "atlas.html").read_text()
     assert "measures no heads of its own models" in atlas and "<script" not in atlas
-    assert "Accuracy without each head" in page and "learnt on dev (100 pairs)" in page
+    assert "Effects of single heads of classifiers" in page and "dev (100 pairs)" in page
     copy.change("config/small.yaml", "draws: 1", "draws: 2")
     again = {
         "classifier_ablation": 2,
