@@ -55,18 +55,16 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
         for row in rows.itertuples():
             both = scores[row.against, row.seed], [scores[row.run, row.seed]]
             (result,) = judge_systems(*both, targets, language)
-            interval = result.low, result.high
-            cells[row.Index] = result.delta, *interval, result.p_value, result.signature
+            numbers = result.delta, result.low, result.high, result.p_value
+            cells[row.Index] = *numbers, result.signature
     differences = pd.DataFrame.from_dict(cells, orient="index", columns=DIFFERENCE)
     return wanted.join(differences.astype(dict.fromkeys(DIFFERENCE[:-1], float)))
 
 
 def _read(texts: dict[tuple, Path], key: tuple) -> list[str]:
     if key not in texts:
-        raise UserError(
-            f"comparison of scores: expected the text of {', '.join(map(str, key))}, found none; "
-            "translate the test set first"
-        )
+        text = ", ".join(map(str, key))
+        raise UserError(f"comparison: expected a text of {text}, found none; translate it first")
     return list(clean_lines(texts[key]))
 
 
@@ -90,7 +88,7 @@ Comparison = Annotated[pd.DataFrame, compare_with_baseline]
 """Main scores of runs beside their baselines, for parameters of functions."""
 
 
-def over_seeds(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return means and deviations (ddof 1) of score and delta over seeds, a row for each of `by`.
 
     `t_low`, `t_high` and `t_p`: paired t-test of the deltas, missing below two of them.

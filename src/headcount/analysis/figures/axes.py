@@ -83,7 +83,8 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     elif scale == "symlog":
         getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
     if options.get("integer"):
-        axis.set_major_locator(MaxNLocator(6, integer=True))
+        width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
+        axis.set_major_locator(MaxNLocator(6 if width > 2.5 else 4, integer=True))
     if "ticks" in options:
         _set_ticks(panel, side, options["ticks"], frame)
     if options.get("tight"):
@@ -108,6 +109,7 @@ def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
     if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
         values = list(frame[ticks].unique())
         ticks = dict(enumerate(values))
+        panel.grid(axis=side, visible=False)
     elif isinstance(ticks, str):
         values = sorted(frame[ticks].dropna().unique())
         ticks = {value: f"{value:g}" for value in values}

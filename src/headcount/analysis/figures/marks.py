@@ -88,8 +88,8 @@ def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: fl
         x = x + _shift(layer, place) + shifts * layer["jitter"]
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
     if "markerfacecolor" in style:
-        look |= {"facecolor": "white", "edgecolor": look.pop("color")}
-    panel.scatter(x, y, s=layer.get("size", 16), linewidth=0.8, **look)
+        look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
+    panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
 @mark

@@ -71,10 +71,10 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         for column, panel in enumerate(line):
             if (row, column) not in used:
                 panel.remove()
+    lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
-        set_axes(
-            axes[item.row][item.column], (item.row + 1, item.column) in used, output, frame, data
-        )
+        above = item.row < lowest[item.column]
+        set_axes(axes[item.row][item.column], above, output, frame, data)
     if image is not None:
         colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     order = [style["label"] for style in styles.values()]
@@ -116,7 +116,7 @@ def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
         return ""
     trainings = rows[RUN].drop_duplicates()
     alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
-    return ": collapsed" if alone else ""
+    return ":\u00a0collapsed" if alone else ""
 
 
 def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
@@ -158,7 +158,7 @@ def _columns(spec: Draw, count: int) -> int:
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
     values = {name: value_label(spec, value) for name, value in zip(columns, key, strict=True)}
-    seed = {"seed": f"seed {values['seed']}"} if values.get("seed") else {}
+    seed = {"seed": f"seed\u00a0{values['seed']}"} if values.get("seed") else {}
     panel = ", ".join(value for value in (values | seed).values() if value)
     return spec.title.format(**(rows.iloc[0].to_dict() | values | {"panel": panel})) or panel
 

@@ -125,7 +125,8 @@ def grid(
 def set_title(panel: Axes, title: str) -> None:
     """Write the title of a panel at its left, in as many lines as it needs."""
     width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
-    lines = (textwrap.wrap(line, int(_LETTERS * (width - _TICKS))) for line in title.split("\n"))
+    options = {"width": int(_LETTERS * (width - _TICKS)), "break_on_hyphens": False}
+    lines = (textwrap.wrap(line, **options) for line in title.split("\n"))
     wrapped = "\n".join("\n".join(line) for line in lines)
     panel.set_title(wrapped, loc="left", fontsize="small")
 

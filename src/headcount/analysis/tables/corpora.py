@@ -23,10 +23,8 @@ _CHECK = "Check the files and `pretokenised` in config/corpora.yaml."
 def corpus(counts: list[Path], segmented: list[Path]) -> pd.DataFrame:
     """Return statistics of every split of every pair, one a row: side, statistic, value.
 
-    Side `both`: sentences, equal sides before filters, in train also duplicates and dropped pairs,
-    in other splits the overlap with training sources. `src` and `tgt`: words, pieces and unknown
-    pieces. `highest_bleu` is the score of the first references, cut into pieces and joined again,
-    against all references: joining errors affect every translation with the same words.
+    `highest_bleu` is the score of the first references, cut into pieces and joined again, against
+    all references. Errors of joining affect every translation with the same words.
     """
     folders = {path.parent.name: path.parent for path in segmented}
     rows = []
@@ -70,13 +68,13 @@ def _of_side(path: Path, segmenter: AnySegmenter, cut: bool) -> dict[str, float]
     pieces = (line.split() if cut else segmenter.pieces(references(line)[0]) for line in lines)
     rows = ((segmenter.word_count(line), len(line), ids(line).count(UNK)) for line in pieces)
     counts = np.fromiter(rows, np.dtype((int, 3)))
-    words, pieces, unknown = counts.sum(axis=0)
+    word_sum, piece_sum, unknown_sum = counts.sum(axis=0)
     return {
-        "words": words,
-        "words_mean": words / len(counts),
+        "words": word_sum,
+        "words_mean": word_sum / len(counts),
         "words_max": counts[:, 0].max(),
-        "pieces_per_word": pieces / words,
-        "unknown_share": unknown / pieces,
+        "pieces_per_word": piece_sum / word_sum,
+        "unknown_share": unknown_sum / piece_sum,
     }
 
 
@@ -94,7 +92,7 @@ def joining(frame: pd.DataFrame) -> list[str]:
 
 @note
 def odd_text(counts: list[Path], segmented: list[Path]) -> Iterator[str]:
-    """Yield warnings for equal sides, tokenised text, and several variants of a language."""
+    """Yield warnings for text with many equal sides, and for tokenised text."""
     folders = {path.parent.name: path.parent for path in segmented}
     for path in counts:
         facts, name = read_json(path), f"{path.parent.name}, {path.stem}"
@@ -105,6 +103,3 @@ def odd_text(counts: list[Path], segmented: list[Path]) -> Iterator[str]:
         for text, count in odd.items():
             if count > MOST_ODD * facts["pairs_read"]:
                 yield f"{name}: {count} of {facts['pairs_read']} pairs have {text}. {_CHECK}"
-        for side in SIDES:
-            if len(tags := facts[side]["tags"]) > 1:
-                yield f"{name}.{side}: sentences of several variants: {', '.join(tags)}."

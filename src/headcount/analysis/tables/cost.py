@@ -35,8 +35,6 @@ def _read(path: Path) -> dict[str, str | float]:
     """Return the numbers of one job; 0 where it was too short to be sampled."""
     job = pd.read_csv(path, sep="\t", na_values=["-"]).rename(columns=_MEASURED)
     if len(job) != 1 or not set(_MEASURED.values()) <= set(job):
-        raise UserError(
-            f"{path}: expected one row with the columns {', '.join(_MEASURED)} of a Snakemake "
-            "benchmark, found another table; delete it"
-        )
+        expected = f"expected one row with {', '.join(_MEASURED)} of a Snakemake benchmark"
+        raise UserError(f"{path}: {expected}, found another table; delete it")
     return {"rule": path.parent.name} | job.fillna(0).iloc[0].to_dict()

@@ -2,16 +2,17 @@
 
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import MAIN, Comparison, over_seeds, score_frame
+from headcount.analysis.scores import MAIN, Comparison, score_frame, t_tests
+from headcount.analysis.spread import BOOTSTRAP, over_seeds
 from headcount.base.settings.model import ModelSettings
 
-COLUMNS = ["pair", "test_set", "run", "seed", "heads_per_layer", "head_width", "parameters"]
-COLUMNS += ["tokens_per_s", "score", "delta", "delta_low", "delta_high", "p", "over", "signature"]
+SIZES = ["heads_per_layer", "head_width", "parameters"]
+COLUMNS = ["pair", "test_set", "run", "seed", *SIZES, "tokens_per_s", "score"]
+COLUMNS += ["delta", "delta_low", "delta_high", "p", "over", "signature"]
 _MODEL = ["pair", "test_set", "run"]
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
@@ -53,10 +54,10 @@ def heads_per_layer(
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
     table["signature"] = table["test_signature"].fillna(table["signature"])
     table["over"] = table["delta"].map(lambda delta: "test sentences", na_action="ignore")
-    means = over_seeds(table, _MODEL).query("seeds > 1").drop(columns="seeds")
+    means = t_tests(table, _MODEL).query("seeds > 1").drop(columns="seeds")
     means = means.rename(columns={"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"})
     speed = table.groupby(_MODEL)["tokens_per_s"].mean()
-    same = table.drop_duplicates(_MODEL)[[*COLUMNS[:3], *COLUMNS[4:7], "signature"]]
+    same = table.drop_duplicates(_MODEL)[[*_MODEL, *SIZES, "signature"]]
     means = means.merge(same, on=_MODEL).join(speed, on=_MODEL).assign(over="seeds")
     both = pd.concat([table, means], ignore_index=True)
     both["task"] = both.groupby(["pair", "test_set"], sort=False).ngroup()
@@ -66,33 +67,20 @@ def heads_per_layer(
 
 def _sizes(models_by_heads: list[dict]) -> pd.DataFrame:
     """Return the sizes of models that have the dropout of their baseline."""
-    rows = []
-    for facts in models_by_heads:
-        model = ModelSettings.model_validate(facts["model"])
-        sizes = (model.heads, model.head_width, facts["parameters"], model.dropout)
-        rows.append((*(facts[name] for name in RUN), *sizes))
-    table = pd.DataFrame(rows, columns=[*RUN, *COLUMNS[4:7], "dropout"])
+    models = [ModelSettings.model_validate(facts["model"]) for facts in models_by_heads]
+    sizes = [(model.heads, model.head_width, model.dropout) for model in models]
+    table = pd.DataFrame(models_by_heads, columns=[*RUN, "parameters"])
+    table[["heads_per_layer", "head_width", "dropout"]] = sizes
     alike = ["pair", "seed", "dropout"]
     return table.merge(table.loc[table["run"] == BASE, alike], on=alike)
 
 
 def points_by_heads(table: Annotated[pd.DataFrame, heads_per_layer]) -> pd.DataFrame:
-    """Return the mean score of every model over seeds, from `low` to `high` by `spread`.
-
-    That is the standard deviation over seeds. With one seed it is the bootstrap interval of the
-    difference to the baseline, drawn around the model's score.
-    """
-    seeds = table.dropna(subset="seed")
-    first = seeds.drop_duplicates(_MODEL).drop(columns=["score", "delta"])
-    points = over_seeds(seeds, _MODEL).merge(first, on=_MODEL)
-    for side, sign in (("low", -1), ("high", 1)):
-        bootstrap = points["score"] - points["delta"] + points[f"delta_{side}"]
-        deviation = points["score"] + sign * points["score_sd"]
-        points[side] = deviation.fillna(bootstrap).fillna(points["score"])
-    known = [points["seeds"] > 1, points["delta"].notna()]
-    difference = f"bootstrap, 95 %, of the difference to the {BASE}"
-    points["spread"] = np.select(known, ["standard deviation over seeds", difference], None)
-    return points[[*_MODEL, "heads_per_layer", "score", "low", "high", "spread", "seeds"]]
+    """Return the mean score of every model over seeds, from `low` to `high` by `spread`."""
+    difference = f"{BOOTSTRAP}, of the difference to the {BASE}"
+    models = [*_MODEL, "heads_per_layer"]
+    points = over_seeds(table.dropna(subset="seed"), models, bootstrap=difference)
+    return points.fillna(dict.fromkeys(("low", "high"), points["score"]))
 
 
 @note
@@ -111,9 +99,8 @@ def cut_off(frame: pd.DataFrame) -> list[str]:
 @note
 def doubts(scores: list[dict]) -> list[str]:
     """Return the warnings in `bleu.json` of the baselines."""
-    runs = [run for run in scores if run["run"] == BASE]
     return [
         f"{BASE}, seed {run['seed']} of {run['pair']}, {text}."
-        for run in runs
-        for text in run.get("warnings", [])
+        for run in scores
+        for text in run.get("warnings", []) * (run["run"] == BASE)
     ]

@@ -58,12 +58,11 @@ def by_number(frame: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.D
     """
     counts = {run: trained_runs[run].heads or 0 for run in frame["run"].unique()}
     numbers = list(dict.fromkeys(n for run, n in counts.items() if run != BASE)) or [0]
-    parts = [
-        frame[(frame["run"] == BASE) | (frame["run"].map(counts) == n)].assign(
-            number=f"N = {n}, " if n else ""
-        )
-        for n in numbers
-    ]
+    parts = []
+    for _, rows in frame.groupby(["pair", "test_set"], sort=False):
+        for n in numbers:
+            chosen = (rows["run"] == BASE) | (rows["run"].map(counts) == n)
+            parts.append(rows[chosen].assign(number=f"N = {n}, " if n else ""))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import note, ours
+from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, with_paper
 from headcount.analysis.published import headmask
-from headcount.analysis.scores import MAIN, Comparison, over_seeds
+from headcount.analysis.scores import MAIN, Comparison, t_tests
 from headcount.base.files import read_json
 from headcount.base.settings.names import parse_pair
-from headcount.base.settings.training_runs import RunSettings
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TESTED = {"delta_low": "low_bootstrap", "delta_high": "high_bootstrap", "p": "p_bootstrap"}
@@ -41,19 +40,21 @@ def scores(comparison: Comparison, number: int) -> pd.DataFrame:
     and p by paired bootstrap. Over seeds, without a seed: means and, from two seeds on, deviations
     (ddof 1), and interval and p of a paired t-test of the deltas.
     """
-    pairs = comparison["pair"].unique()
-    english = np.array([parse_pair(pair).tgt == "en" for pair in pairs], dtype=bool)
-    members = pairs[:1] if number == 2 else pairs[english == (number == 3)]
-    chosen = comparison[comparison["pair"].isin(members)]
+    first = comparison["pair"] == comparison["pair"].iloc[0]
+    english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")
+    chosen = comparison[first if number == 2 else english == (number == 3)]
     table = with_paper(_by_seed(chosen), _printed(number, chosen)).reindex(columns=COLUMNS)
-    return table.iloc[np.argsort(pd.factorize(_task(table))[0], kind="stable")]
+    exact = table["pair"] + "/" + table["test_set"]
+    own = exact.isin(exact[table["source"] == "ours"])
+    place = exact.where(own, exact.groupby(_task(table)).transform("first"))
+    return table.iloc[np.argsort(pd.factorize(place)[0], kind="stable")]
 
 
 def _by_seed(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the statistics of every seed, then those over seeds."""
     scores = _long(comparison, {"score": MAIN, "delta": "delta"})
     tests = _long(comparison.assign(signature=comparison["test_signature"]), _TESTED)
-    means = over_seeds(comparison, ["pair", "test_set", "run", "signature"])
+    means = t_tests(comparison, ["pair", "test_set", "run", "signature"])
     return pd.concat([pd.concat([scores, tests]).sort_index(kind="stable"), _long(means, _MEANS)])
 
 
@@ -80,14 +81,6 @@ def _task(table: pd.DataFrame) -> pd.Series:
     """Return languages and test set of every row, by which our pairs match the paper's."""
     languages = table["pair"].map(lambda pair: "-".join(parse_pair(pair)[1:]))
     return languages + "/" + table["test_set"].str.lower()
-
-
-@note
-def other_dropout(frame: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> str:
-    """Return a sentence on runs with another dropout than the baseline."""
-    runs = [run for run in ours(frame)["run"].unique() if trained_runs[run].dropout is not None]
-    text = f"Another dropout than the {BASE} causes part of the difference of {', '.join(runs)}."
-    return text if runs else ""
 
 
 @note
