@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean
 
-from announce import expected, recorded
 from engine import RunJob, jobs_of_run
+from estimate import operations_per_second, readable, seconds_by_rule, wall_seconds
 from phases import declared, phase_of
 from plan import Plan
 from snakemake.logging import logger
@@ -22,9 +21,7 @@ from snakemake_logger_plugin_headcount.progress import Job, Planned
 
 MAIN = 3
 """Findings that the end of a run names: the first in the table of claims."""
-_LEFT = (
-    "Time left: each job as long as those of its rule that are done; before one is, as estimated."
-)
+_COARSE = "coarse; python workflow/estimate.py {} lists the rules"
 
 
 def tell_jobs(plan: Plan, workflow: Workflow) -> None:
@@ -41,8 +38,13 @@ def tell_jobs(plan: Plan, workflow: Workflow) -> None:
         }
         counts = Counter(job.phase for job in jobs.values())
         shares = ", ".join(f"{phase} {count}" for phase, count in counts.items())
-        known = _seconds(plan, {job.rule for job in jobs.values()})
-        words = f"{plan.name}: {len(jobs)} jobs ({shares})\n{_LEFT}"
+        rules = Counter(job.rule for job in jobs.values())
+        known = seconds_by_rule(plan, rules, operations_per_second())
+        cores = workflow.resource_settings.cores or plan.settings.train.threads
+        workers = max(1, cores // plan.settings.train.threads)
+        left = readable(wall_seconds(known, rules, workers))
+        words = f"{plan.name}: {len(jobs)} jobs ({shares}), about {left} with {workers} at a time"
+        words += f" ({_COARSE.format(plan.name)})"
         more = {"planned": Planned(jobs, known), "quietness": Quietness.PROGRESS}
         logger.info(words, extra=more)
 
@@ -77,12 +79,3 @@ def _harmless() -> Iterator[None]:
         yield
     except Exception as fault:
         logger.warning(f"warning: the console could not tell all: {fault!r}")
-
-
-def _seconds(plan: Plan, rules: Collection[str]) -> dict[str, float]:
-    """Mean seconds of a job of each rule: recorded here, or else as estimated."""
-    known = expected(plan)
-    for rule in rules:
-        if seconds := recorded(plan, rule):
-            known[rule] = fmean(seconds)
-    return known

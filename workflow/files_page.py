@@ -11,7 +11,6 @@ from headcount.base import folders, head_values
 from headcount.classifiers.classifier import accuracy_columns
 from headcount.data import trees
 from headcount.deployment import importance_speed, speed
-from headcount.estimate import work
 from headcount.findings.inputs import INPUTS, OWNERS, Input
 from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
@@ -26,7 +25,6 @@ _MODEL = re.compile(r'model_in\("(.*?)"\)')
 _EXTENDED = re.compile(r'multiext\("(.*?)", (.*?)\)', re.S)
 
 WRITTEN = {
-    "estimate.csv": ("settings", *work.COLUMNS),
     "<treebank>.csv": trees.ARC_COLUMNS,
     "curves.csv": progress.CURVE_COLUMNS,
     "masks.csv": training_run.MASK_COLUMNS,
@@ -85,7 +83,7 @@ def files_page() -> str:
         "## Columns\n\nOf the files above, and of the CSV of tables and figures, whose first line "
         "names them.\n",
     ]
-    for title, found in {**meanings(), "The estimate (`estimate.csv`)": work.UNITS}.items():
+    for title, found in meanings().items():
         rows = "".join(f"| {_names(name)} | {words} |\n" for name, words in found.items())
         parts.append(f"### {title}\n\n| column | meaning |\n|---|---|\n{rows}")
     return "\n".join(parts)
