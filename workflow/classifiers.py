@@ -74,7 +74,7 @@ class Classifiers:
     @property
     def parting_flags(self) -> list[str]:
         """How labelled pairs are parted, as flags."""
-        return as_flags(self._settings, "dev_pairs", "train_pairs", "split_seed")
+        return as_flags(self._settings, "dev_pairs", "train_pairs")
 
     def folders(self, phase: str) -> list[tuple[str, str]]:
         """(corpus, folder) of what a phase has of each model: models, then seeds."""

@@ -26,7 +26,7 @@ from headcount.base.settings.corpora import (
 from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
-from headcount.base.settings.flags import as_flags
+from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_letters
 from headcount.base.settings.reader import at_key_of
 from headcount.base.settings.runs import label, labels
@@ -89,8 +89,9 @@ class Plan:
     @property
     def by_dropout(self) -> list[str]:
         """Names of the baseline and the others in `same_heads`, if dropout alone differs in any."""
-        plain = [run for run in self.same_heads if run.startswith(BASE)]
-        return self.same_heads if BASE in plain and len(plain) > 1 else []
+        plain = [run for run in self.settings.runs if run.method == "baseline"]
+        several = sum(run.attention_heads is None for run in plain) > 1
+        return self.same_heads if several and BASELINE in plain else []
 
     @property
     def by_variant(self) -> list[str]:
@@ -216,7 +217,13 @@ class Plan:
 
     def untuned_flags(self, w: Wildcards) -> list[str]:
         """The masking section, as flags, and the gates runs that say how many heads to mask."""
-        return [*self.masking_flags(w), "--runs", *self.pruning.gates_from(w["run"])]
+        runs = [run_as_flag(self.pruning.runs[name]) for name in self.pruning.gates_from(w["run"])]
+        return [*self.masking_flags(w), "--runs", *runs]
+
+    def run_flag(self, w: Wildcards) -> list[str]:
+        """Return the settings of the run of `w`, as a flag."""
+        runs = self.pruning.trained | self.pruning.runs
+        return ["--run", run_as_flag(runs[w["run"]])]
 
     def ablation_tests(self, pair: str) -> list[str]:
         """Names of the two test sets of ablation. Raises UserError for a pair without them."""

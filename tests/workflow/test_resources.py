@@ -19,7 +19,7 @@ def needs(monkeypatch):
 
 
 def settings(name: str, **train):
-    found = load_experiment(name, Path("config"))
+    found = load_experiment(name, Path("benchmarks" if name == "bench_base" else "config"))
     return found.model_copy(update={"train": found.train.model_copy(update=train)})
 
 

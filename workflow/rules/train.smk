@@ -24,6 +24,7 @@ rule train:
         **needs.training(),
     params:
         bpe=FOLDERS["bpe"],
+        run=plan.run_flag,
         init_from=given("pretrained/"),  # or what a pruned run starts from
         given=[],  # which heads a pruned run has
         settings=plan.section("model", "train"),
@@ -31,7 +32,7 @@ rule train:
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
         state=f"{plan.layout.results}/state/{{pair}}.{{run}}.seed{{seed}}",
     shell:
-        "python {params.script} --run {wildcards.run:q} {params.init_from:q} {params.given:q}"
+        "python {params.script} {params.run:q} {params.init_from:q} {params.given:q}"
         " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
         " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 

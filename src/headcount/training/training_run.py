@@ -102,7 +102,7 @@ class ModelRun:
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
         """The model where the settings say that it is trained; warns of a format slow there.
 
-        From here on `train.precision` is fp32 or bf16, also where the settings leave it to `auto`.
+        From here on `precision` is fp32 or bf16, also where the settings leave it to `auto`.
         """
         device = pick_device(self.train.device)
         if self.train.precision == "auto":
@@ -191,7 +191,7 @@ def _taken_format(states: StateStore, device: torch.device, width: int) -> str:
     taken = "bf16" if agree(is_first() and taken == "bf16") else "fp32"
     if is_first():
         why = "as the training was begun" if begun else f"for a model of width {width} here"
-        print(f"train.precision: auto takes {taken}, {why}", file=sys.stderr, flush=True)
+        print(f"resources.precision: auto takes {taken}, {why}", file=sys.stderr, flush=True)
     return taken
 
 

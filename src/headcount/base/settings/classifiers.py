@@ -1,12 +1,12 @@
 """Settings of classifiers of sentence pairs: where they come from, and how they are fine-tuned."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from headcount.base.settings.names import CorpusName, check_corpus_name
 from headcount.base.settings.pretrained import Origin
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+from headcount.base.settings.section import LARGEST, Precision, Section
 
 
 class ClassifierModel(Origin):
@@ -27,16 +27,13 @@ class ClassifierModel(Origin):
 
 
 class EntailmentSettings(Section):
-    """How labelled pairs are parted, the same way for every model and seed."""
+    """How labelled pairs are divided, the same way for every model and seed."""
 
     dev_pairs: int = Field(5000, ge=1)
     """Training pairs that are drawn to choose and rank heads, and left out of fine-tuning."""
 
     train_pairs: int | None = Field(None, ge=1)
     """Training pairs to draw of the others for fine-tuning; without it all."""
-
-    split_seed: int = Field(1, ge=0)
-    """Of both draws."""
 
 
 class ClassifiersSettings(EntailmentSettings):
@@ -50,8 +47,9 @@ class ClassifiersSettings(EntailmentSettings):
     no tables."""
 
 
-class FineTuningSettings(Section):
-    """Fine-tuning of classifiers, by the library's own trainer: AdamW, the rate falls to 0."""
+class FineTuningSettings(Precision):
+    """Fine-tuning of classifiers, by the library's own trainer: AdamW with a weight decay of 0.01;
+    the rate falls to 0."""
 
     epochs: int = Field(3, ge=1, le=1000)
     """Passes over the training pairs."""
@@ -64,15 +62,3 @@ class FineTuningSettings(Section):
 
     warmup: float = Field(0.1, ge=0, lt=1)
     """Share of the updates in which the rate rises, in a straight line."""
-
-    weight_decay: float = Field(0.01, ge=0)
-    """Of AdamW; not of biases and norms."""
-
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format of the matrix products."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to train; auto takes a GPU where there is one."""
-
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from headcount.base.settings.section import LARGEST, Section
 
 ASSUMED_WORDS = 30_000
-"""Of a text whose words are all known, where nothing is known of it, as in news."""
+"""Known words of a text whose vocabulary is not known yet."""
 
 
 class SyntheticSettings(Section):
@@ -27,19 +27,14 @@ class SyntheticSettings(Section):
 
 
 class LetterSettings(Section):
-    """Letters of every line of both sides: of references and trees, and of what is translated."""
+    """Letters of every line of both sides, references and trees included."""
 
     lowercase: bool = False
     """Every line in lower case, of both sides, references included."""
 
-    romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
-    """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
-    them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to
-    English."""
-
 
 class SpellingSettings(LetterSettings):
-    """How every line of both sides is written: of references and trees, of what is translated."""
+    """How every line of both sides is written, references and trees included."""
 
     normal_form: Literal["NFC", "none"] = "NFC"
     """Unicode normal form of every line, references included; NFC changes no visible character."""
@@ -72,8 +67,8 @@ class BpeSettings(Section):
     """How lines are cut into words, and words into subwords."""
 
     unit: Literal["subwords", "words"] = "subwords"
-    """What a model reads and writes: pieces of words, learnt; or whole words, of which `largest`
-    are known."""
+    """What a model reads and writes: learnt pieces of words; or whole words, of which `largest` are
+    known."""
 
     merges: int = Field(8000, ge=0, le=LARGEST)
     """Number of merge operations learnt, per code file; none for whole words."""
@@ -82,19 +77,15 @@ class BpeSettings(Section):
     """One code file and vocabulary for both languages. The model then ties all embeddings."""
 
     largest: int | None = Field(None, ge=1, le=LARGEST)
-    """Largest vocabulary: so many pieces, or words, the most frequent ones; any other is unknown.
+    """Largest vocabulary: the most frequent pieces, or words, this many; others are unknown.
     Without it all of the training text."""
 
     unspaced: Literal["characters", "jieba", "none"] = "characters"
     """Words of a script that is written without spaces: each of its characters (with the marks on
-    it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none but those of
-    Moses's rules."""
+    it); words by jieba, for Chinese only (`pip install -e '.[zh]'`); or by Moses's rules."""
 
     @property
     def assumed_pieces(self) -> int:
-        """How large a vocabulary is taken to be before text is read.
-
-        A merge makes one piece; characters come to them, pieces that occur in larger ones alone go.
-        """
+        """How large a vocabulary is taken to be before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)

@@ -4,17 +4,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section, each_once
-
-BatchSize = Annotated[int, Field(ge=1, le=LARGEST)]
-BatchSizes = Annotated[list[BatchSize], AfterValidator(each_once)]
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Batches, Section, each_once
 
 
-class DecodeSettings(Section):
-    """Beam search of our own."""
+class DecodeSettings(Batches):
+    """Beam search of headcount. Threads take whole batches, so their number changes no result."""
 
     beam: int = Field(4, ge=1, le=1000)
-    """Hypotheses kept per sentence; 1 is greedy search."""
+    """Hypotheses per sentence; 1 is greedy search."""
 
     length_penalty: float = Field(0.6, ge=0)
     """α in score = log-probability / ((5 + length) / 6)^α; 0 compares plain log-probabilities."""
@@ -28,40 +25,31 @@ class DecodeSettings(Section):
     max_length_extra: int = Field(10, ge=1, le=LARGEST)
     """… plus this many subwords."""
 
-    batch_tokens: int = Field(4096, ge=1, le=LARGEST)
-    """Budget of one batch: sentences × the longest source sentence (subwords)."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to decode; auto takes a GPU where there is one."""
-
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads; each takes whole batches, so their number changes no result."""
-
 
 class TranslateSettings(DecodeSettings):
-    """Beam search."""
+    """Beam search, and the program that does it."""
 
     engine: Literal["headcount", "ctranslate2", "ctranslate2-int8"] = "headcount"
-    """Whose program translates the test sets, and texts by hand: ours, or CTranslate2 on the CPU,
-    in fp32 or int8; the guide on export says what differs. Ablation, masking, pruning profiles and
-    timings are by ours whatever this says: they silence heads sentence by sentence."""
+    """Program that translates the test sets, and texts by hand: headcount, or CTranslate2 on the
+    CPU, in fp32 or int8; the guide on export lists the differences. Ablation, masking, pruning
+    profiles and timings always use headcount, which masks heads sentence by sentence."""
 
     @model_validator(mode="after")
     def _has_a_device_for_its_engine(self) -> "TranslateSettings":
         if self.engine != "headcount" and self.device == "cuda":
-            raise ValueError(
-                f"decode.device: expected auto or cpu with decode.engine {self.engine}, which "
-                "translates on the CPU, found cuda"
-            )
+            raise ValueError(f"engine: {self.engine} translates on the CPU, found device cuda")
         return self
 
 
-class GenerateSettings(Section):
-    """Beam search of Hugging Face's library, for models that stay there. Nothing is sampled, nor
-    ended early; what else is not here is as the model's folder says."""
+class GenerateSettings(Batches):
+    """Beam search of Hugging Face's library, for models that stay there, without sampling and early
+    stopping. The model's folder decides the rest."""
+
+    batch_tokens: int = Field(1024, ge=1, le=LARGEST)
+    """Budget of one batch: sentences × the longest source sentence (subwords)."""
 
     beam: int = Field(4, ge=1, le=1000)
-    """Hypotheses kept per sentence; 1 is greedy search."""
+    """Hypotheses per sentence; 1 is greedy search."""
 
     length_penalty: float = Field(0, ge=0)
     """α in score = log-probability / length^α, the library's formula; 0 compares plain
@@ -70,40 +58,35 @@ class GenerateSettings(Section):
     max_new_tokens: int = Field(200, ge=1, le=LARGEST)
     """Longest output (subwords)."""
 
-    batch_tokens: int = Field(1024, ge=1, le=LARGEST)
-    """Budget of one batch: sentences × the longest source sentence (subwords)."""
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to decode; auto takes a GPU where there is one."""
-
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads of one job."""
+BatchSize = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
 class SpeedSettings(Section):
-    """Timing pruned models beside the baseline, but for controls and those from scratch."""
+    """Timing pruned models beside the baseline, without controls and models from scratch."""
 
     flag_prefix: ClassVar[str] = "speed-"
 
     sentences: int = Field(128, ge=1)
     """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
 
-    batch_sizes: BatchSizes = []
+    batch_sizes: Annotated[list[BatchSize], AfterValidator(each_once)] = []
     """Sentences at once, as in `[1, 16, 64]`; every size is measured. Empty: nothing is timed, and
     there are no tables of speed. Timing may take half of an experiment's minutes."""
 
     repeats: int = Field(5, ge=1, le=LARGEST)
-    """Measured rounds; in each the models take turns. One more before them is not counted."""
+    """Measured rounds, after one that is not counted. In each round the models take turns."""
 
     threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads of the model that is timed; nothing else runs beside it."""
+    """CPU threads of the model that is timed, in place of `resources.threads`; nothing else runs
+    beside it."""
 
     @model_validator(mode="after")
     def _batches_can_be_full(self) -> "SpeedSettings":
         largest = max(self.batch_sizes, default=0)
         if self.sentences < largest:
             raise ValueError(
-                f"speed.sentences: expected at least {largest}, the largest of "
-                f"speed.batch_sizes, found {self.sentences}"
+                f"sentences: expected at least {largest}, the largest of batch_sizes, found "
+                f"{self.sentences}"
             )
         return self

@@ -1,12 +1,12 @@
 """Settings of the Transformer: named sizes, and single sizes that override them."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, PresetSection
+from headcount.base.settings.section import LARGEST, Section
 
 Sizes = dict[str, int]
 
@@ -24,10 +24,8 @@ PRESETS: Mapping[str, Sizes] = {
 }
 
 
-class ModelSettings(PresetSection):
+class ModelSettings(Section):
     """Sizes of the Transformer. A size that is not named comes from the preset."""
-
-    presets: ClassVar[Mapping[str, Sizes]] = PRESETS
 
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
@@ -79,59 +77,46 @@ class ModelSettings(PresetSection):
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout on the weights of attention, as tensor2tensor's Transformer base has it (0.1)."""
 
-    @model_validator(mode="after")
-    def _check_heads(self) -> "ModelSettings":
-        if isinstance(self.heads, int):
-            if not 0 <= self.heads <= MOST_IN_A_ROW:
-                raise ValueError(f"heads: expected 0 to {MOST_IN_A_ROW}, found {self.heads}")
-            if self.d_head is None and (self.heads == 0 or self.d_model % self.heads):
-                raise ValueError(
-                    f"d_model {self.d_model} is not divisible by heads {self.heads}; "
-                    "change one of them or name d_head"
-                )
-            return self
-        if self.d_head is None:
-            raise ValueError("heads are listed by layer, so d_head must be named")
-        for kind in KINDS:
-            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
-            found = self.heads.get(kind)
-            counts = found or []  # there is at least one layer
-            if len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts):
-                raise ValueError(
-                    f"heads.{kind}: expected a list of {layers} counts, 0 to {MOST_IN_A_ROW}, "
-                    f"found {found}"
-                )
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_from_preset(cls, given: Any) -> Any:
+        # A preset that does not exist is reported by its field, without missing sizes beside it.
+        named = isinstance(given, dict) and str(given.get("preset", "base"))
+        return {**PRESETS.get(named, PRESETS["base"]), **given} if named else given
 
     @model_validator(mode="after")
-    def _check_weights(self) -> "ModelSettings":
-        if self.layer_weights > MOST_WEIGHTS:
+    def _check_heads(self) -> "ModelSettings":
+        uniform = isinstance(self.heads, int)
+        if self.d_head is None and (not uniform or not self.heads or self.d_model % self.heads):
             raise ValueError(
-                f"these sizes make {self.layer_weights:.1e} weights, expected at most "
-                f"{MOST_WEIGHTS:.1e}; lower d_model, d_ff, layers or heads"
+                f"d_model {self.d_model} is not divisible by heads {self.heads}; "
+                "change one of them or name d_head"
             )
+        for kind in KINDS:
+            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
+            counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
+            if len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts):
+                raise ValueError(
+                    f"heads: expected {layers} counts for {kind}, 0 to {MOST_IN_A_ROW}, found {counts}"
+                )
+        if self.layer_weights > MOST_WEIGHTS:
+            raise ValueError(f"expected at most {MOST_WEIGHTS:.0e} weights; lower the sizes")
         return self
 
     def with_heads(self, heads: int) -> "ModelSettings":
-        """The same model with so many heads in every layer, together as wide.
+        """Return the same model with so many heads in every layer, together as wide.
 
         Raises ValueError for a number that does not divide the width, and where `d_head` is named.
         """
-        if self.d_head is not None:
+        if self.d_head is not None or self.d_model % heads:
             raise ValueError(
-                "attention_heads: expected a model whose heads are together as wide as d_model, "
-                "found one that names d_head; remove d_head from `model`, or this run"
-            )
-        if self.d_model % heads:
-            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if self.d_model % n == 0)
-            raise ValueError(
-                f"attention_heads: expected a divisor of d_model {self.d_model} "
-                f"({', '.join(map(str, divisors))}), found {heads}"
+                f"attention_heads: expected a divisor of d_model {self.d_model} in a model without "
+                f"d_head, found {heads}"
             )
         return self.model_validate(self.model_dump() | {"heads": heads})
 
     def with_dropout(self, dropout: float) -> "ModelSettings":
-        """The same model with so much dropout: of weights of attention as well, if it has any."""
+        """Return the same model with so much dropout, also of attention weights if it has any."""
         of_attention = dropout if self.attention_dropout else 0.0
         return self.model_copy(update={"dropout": dropout, "attention_dropout": of_attention})
 
@@ -143,12 +128,11 @@ class ModelSettings(PresetSection):
 
     @property
     def grid(self) -> HeadGrid:
-        """How many heads each layer of each kind has."""
+        """How many heads each layer of each attention type has."""
+        if not isinstance(self.heads, int):
+            return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
         layers = {"enc_self": self.encoder_layers}
-        if isinstance(self.heads, int):
-            counts = {k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS}
-            return HeadGrid(counts)
-        return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
+        return HeadGrid({k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS})
 
     @property
     def head_width(self) -> int:

@@ -1,4 +1,4 @@
-"""Names that may become part of a path, a flag or a figure; pairs; what is nearest to a name."""
+"""Names of corpora, files, languages and pairs, and the nearest known name."""
 
 import difflib
 import os
@@ -13,10 +13,7 @@ from headcount.base.errors import UserError
 
 
 def fitting(pattern: str, words: str) -> Callable[[str], str]:
-    """A check that returns a text unchanged if all of it fits a pattern, else raises ValueError.
-
-    `words`: what the check expects.
-    """
+    """Return a check that raises ValueError unless all of a text fits a pattern."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -47,11 +44,9 @@ Language = Annotated[str, AfterValidator(check_language)]
 FileName = Annotated[str, AfterValidator(check_file_name)]
 
 SCORED_BY_EXTRA = ("ja", "ko")
-"""Target languages whose words sacreBLEU finds by a package that the project's extra of that name
-installs."""
+"""Target languages whose words sacreBLEU finds by a package of the project's extra of that name."""
 SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 """Target languages that are written without spaces, and whose words sacreBLEU does not find."""
-
 
 # By ISO 639-2 and 639-3. Left out are names of several languages, such as ms (Malay, Indonesian).
 _LETTERS = """
@@ -73,9 +68,9 @@ _KNOWN = {*_TWO.values()}
 
 
 def two_letters(language: str) -> str:
-    """The two letters by which tokenisers, BLEU and settings know a language, if they know it.
+    """Return the two letters of a known language, or another name in lower case.
 
-    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; another name in lower case, such as `my_own`.
+    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; `my_own` for `my_own`.
     """
     base, mark, behind = language.partition("_")
     name = base.lower() if not mark or _REGION.fullmatch(behind) else language.lower()
@@ -83,10 +78,7 @@ def two_letters(language: str) -> str:
 
 
 def contradict(first: str, second: str) -> bool:
-    """Return whether two names are of two known languages, whatever their regions are.
-
-    An unknown name, such as roa for all Romance languages, contradicts none.
-    """
+    """Return whether two names are of two known languages, whatever their regions are."""
     found = {two_letters(name.replace("-", "_")) for name in (first, second)}
     return len(found) == 2 and found <= _KNOWN
 
@@ -103,7 +95,7 @@ class Pair(NamedTuple):
 
 
 def parse_pair(text: str) -> Pair:
-    """The pair named by `<corpus>.<src>-<tgt>`, as in multi30k.en-de. Raises UserError."""
+    """Return the pair named by `<corpus>.<src>-<tgt>`, as in multi30k.en-de. Raises UserError."""
     corpus, dot, languages = text.rpartition(".")
     src, hyphen, tgt = languages.partition("-")
     if not dot or not hyphen:
@@ -118,52 +110,41 @@ def parse_pair(text: str) -> Pair:
 
 
 def require(name: str, known: Iterable[str], lack: str) -> None:
-    """Raise UserError with what lacks, and the nearest known name, unless a name is known."""
+    """Raise UserError with `lack` and the nearest known name, unless a name is known."""
     known = list(known)
     if name not in known:
         raise UserError(f"{lack}; {nearest(name, known)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """'nearest: peak_lr' where a known name is close (case aside), else 'known: all of them'."""
+    """Return 'nearest: peak_lr' where a known name is close, else 'known: ' and all of them."""
     known = list(known)
     close = closest(name, known)
     return f"nearest: {close}" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name nearest to one, case aside; empty where none is close."""
-    names = {each.lower(): each for each in known}
+    """Return the known name nearest to a name, ignoring case, or an empty text."""
+    names = {one.lower(): one for one in known}
     close = difflib.get_close_matches(name.lower(), names, n=1)
     return names[close[0]] if close else ""
 
 
 def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
-    """Raise UserError unless a path leads to a file of one's own, with the nearest that exists.
-
-    `settings`: the file that names it.
-    """
+    """Raise UserError, with the nearest path, unless a path in `settings` leads to a file."""
     if os.path.isfile(path):
         return
-    if os.path.isdir(path):
-        found = "found a folder"
-    elif os.path.islink(path):
-        found = f"found a link to {os.readlink(path)} that leads to no file"
-    else:
-        found = "found none"
-    near = _nearest_path(Path(path))
-    hint = f"; nearest: {near}" if near else ""
+    found = "a folder" if os.path.isdir(path) else "none"
+    if os.path.islink(path):
+        found = f"a link to {os.readlink(path)} that leads to no file"
+    part = Path(path)
+    while not os.path.isdir(part.parent):
+        part = part.parent
+    readable = os.access(part.parent, os.R_OK)
+    others = [name for name in os.listdir(part.parent) if name != part.name] if readable else []
+    close = closest(part.name, others)
+    hint = f"; nearest: {part.parent / close}" if close else ""
     raise UserError(
-        f"{path}: expected a file of your own, {found}{hint}; correct the path in "
+        f"{path}: expected a file of your own, found {found}{hint}; correct the path in "
         f"{settings}, or put the file there"
     )
-
-
-def _nearest_path(path: Path) -> Path | None:
-    """The path with the first part that does not exist replaced by the name most like it."""
-    while not os.path.isdir(path.parent):
-        path = path.parent
-    readable = os.access(path.parent, os.R_OK)
-    names = os.listdir(path.parent) if readable else []
-    close = closest(path.name, (name for name in names if name != path.name))
-    return path.parent / close if close else None

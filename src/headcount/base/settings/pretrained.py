@@ -21,9 +21,7 @@ _Commit = Annotated[
     str, AfterValidator(fitting(COMMIT, "a whole commit, 40 digits and letters a to f"))
 ]
 _Path = Annotated[str, AfterValidator(fitting(r"[^\n{}]+", "a folder, without braces"))]
-_Sha256 = Annotated[
-    str, AfterValidator(fitting("[0-9a-f]{64}", "64 hexadecimal digits in lower case"))
-]
+_Sha256 = Annotated[str, AfterValidator(fitting("[0-9a-f]{64}", "64 hexadecimal digits"))]
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
@@ -41,15 +39,13 @@ class Origin(Section):
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Origin":
-        if (self.hub is None) == (self.path is None) or (self.hub is None) != (
-            self.revision is None
-        ):
+        if (self.hub is None) == (self.path is None) or bool(self.hub) != bool(self.revision):
             raise ValueError("expected hub and revision, or path")
         return self
 
 
 class PretrainedFiles(Origin):
-    """What of a translation model is fetched."""
+    """The files of a translation model."""
 
     files: dict[FileName, _Sha256 | None] = {}
     """Its files, each with its SHA-256: `config.json`, `model.safetensors`, and those of its
@@ -58,18 +54,12 @@ class PretrainedFiles(Origin):
 
     @model_validator(mode="after")
     def _check_files(self) -> "PretrainedFiles":
-        for name in self.files:
-            if name.endswith(_PICKLES):
-                raise ValueError(
-                    f"files: {name}: expected weights as {WEIGHTS}; a pickle can run code and is "
-                    "not read. Save the model as safetensors, or name another"
-                )
+        if any(name.endswith(_PICKLES) for name in self.files):
+            raise ValueError(f"files: a pickle can run code; save the weights as {WEIGHTS}")
         if (self.hub or self.files) and WEIGHTS not in self.files:
-            found = ", ".join(self.files) or "none"
-            raise ValueError(f"files: expected {WEIGHTS} among them, found {found}")
-        lacking = [name for name, sha256 in self.files.items() if sha256 is None]
-        if self.hub and lacking:
-            raise ValueError(f"files: {lacking[0]}: expected its SHA-256, found none")
+            raise ValueError(f"files: expected {WEIGHTS} among them")
+        if self.hub and None in self.files.values():
+            raise ValueError("files: expected the SHA-256 of each file of the hub")
         return self
 
 
@@ -83,17 +73,19 @@ class PretrainedModel(PretrainedFiles):
     """Whom to cite."""
 
     codes: dict[Language, Annotated[str, Field(min_length=1)]] = {}
-    """What it calls the languages of pairs, as in `{de: deu_Latn}`, where it is told them by a code
-    that is not their name."""
+    """The model's names of the languages of pairs, as in `{de: deu_Latn}`, where they differ from
+    the pairs' names."""
 
 
-class _Models(RootModel[dict[CorpusName, PretrainedModel]]):
+class Models(RootModel[dict[CorpusName, PretrainedModel]]):
+    """The models of `models.yaml` by name."""
+
     model_config = ConfigDict(frozen=True, strict=True)
 
 
 def load_models(path: Path) -> dict[str, PretrainedModel]:
-    """Every model described in the file, by name. Raises UserError for every fault in it."""
-    return read_settings(path, _Models).root
+    """Return every model described in the file, by name. Raises UserError for every fault in it."""
+    return read_settings(path, Models).root
 
 
 class ExperimentModel(ModelSettings):
@@ -121,5 +113,5 @@ class ExperimentModel(ModelSettings):
 
     @property
     def sizes(self) -> ModelSettings:
-        """What a script is told of the model: all but where its weights come from."""
+        """The sizes alone, without the origin of the weights, as scripts take them."""
         return ModelSettings(**self.model_dump(exclude={"imported", "fine_tune"}))

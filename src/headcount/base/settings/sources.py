@@ -21,12 +21,11 @@ _TABLES = frozenset({"tsv", "csv"})
 _NO_LINES = frozenset({"json", "jsonl", "xlf", "xliff", "po", "srt", "vtt", "html"})
 """Ends of the names of files whose lines are no sentences."""
 
-_FORMATS: dict[str, Format] = {".sgm": "sgm", ".sgml": "sgm", ".xml": "sgm", ".tmx": "tmx"}
+_FORMATS: dict[str, Format] = {"sgm": "sgm", "sgml": "sgm", "xml": "sgm", "tmx": "tmx"}
 
 
 def _digits(count: int) -> AfterValidator:
-    words = f"{count} hexadecimal digits in lower case"
-    return AfterValidator(fitting(f"[0-9a-f]{{{count}}}", words))
+    return AfterValidator(fitting(f"[0-9a-f]{{{count}}}", f"{count} hexadecimal digits"))
 
 
 def _check_member(text: str) -> str:
@@ -42,6 +41,11 @@ def _check_path(text: str) -> str:
     return text
 
 
+def _check_last(url: str) -> str:
+    check_file_name(url.rpartition("/")[2])
+    return url
+
+
 # Plain http is for a server on this machine.
 _ADDRESS = r"(https://[A-Za-z0-9]|http://(127\.0\.0\.1|localhost)(?=[:/]|$))[A-Za-z0-9./_~%:+-]*"
 Url = Annotated[
@@ -49,11 +53,6 @@ Url = Annotated[
     AfterValidator(fitting(_ADDRESS, "an address that starts with https://")),
     AfterValidator(lambda text: text.rstrip("/")),
 ]
-
-
-def _check_last(url: str) -> str:
-    check_file_name(url.rpartition("/")[2])
-    return url
 
 
 class File(Section):
@@ -92,12 +91,9 @@ class File(Section):
     def _check_kind(self) -> "File":
         given = [way for way in self._ways if getattr(self, way) is not None]
         if len(given) != 1 and given != ["file", "url"]:
-            found = " and ".join(given) or "none"
-            raise ValueError(f"expected one of {', '.join(self._ways)}, found {found}")
+            raise ValueError(f"expected one of {', '.join(self._ways)}, found {given}")
         if (self.member is not None) != self.name.endswith(_ARCHIVES):
-            raise ValueError(
-                f"member names a file inside a {', '.join(_ARCHIVES)}, which needs one"
-            )
+            raise ValueError(f"member goes with a file that ends with {', '.join(_ARCHIVES)}")
         return self
 
 
@@ -114,7 +110,7 @@ class Source(File):
     """Column of a table, counted from 1, or its name in the first line; goes with `tsv`, `csv`."""
 
     separator: str | None = Field(None, min_length=1)
-    """What stands between the columns of a table; by default a tab, in `csv` a comma."""
+    """Separator of the columns of a table; by default a tab, in `csv` a comma."""
 
     translator: str | None = Field(None, min_length=1)
     """Whose translation it is, in a file in `sgm` or `wmt` that holds several: its `sysid`, its
@@ -122,40 +118,40 @@ class Source(File):
 
     @property
     def read_as(self) -> Format:
-        """The format, found by the end of the name if it is not given."""
-        return self.format or _FORMATS.get("." + self._end, "plain")
+        """The format, by the end of the name if it is not given."""
+        return self.format or _FORMATS.get(self._end, "plain")
 
     @property
     def _end(self) -> str:
-        """End of the text's name, without that of packing."""
+        """End of the text's name, without .gz and the like."""
         inner = re.sub(r"\.(gz|bz2|xz)$", "", self.member or self.name)
         return inner.rpartition(".")[2].lower()
 
     @property
     def text(self) -> tuple[Any, ...]:
-        """What tells one text from another: its file, and where it stands in there."""
+        """Identity of a text: its file, and its place in there."""
         place = os.path.normpath(self.path) if self.path else self.url or self.file
         return place, self.member, self.read_as, self.column, self.translator
 
     @model_validator(mode="after")
     def _check_format(self) -> "Source":
-        if self.format is None and self._end in _TABLES:
-            raise ValueError(
-                f"a .{self._end} is a table; add format: {self._end} and column: its number or name"
-            )
-        if self.format is None and self._end in _NO_LINES:
-            raise ValueError(
-                f"a .{self._end} is not read; save it as text with a sentence a line, or add "
-                "format: plain to take its lines as they are"
-            )
-        if (self.read_as in _TABLES) != (self.column is not None):
-            raise ValueError("format tsv or csv and column go together")
-        if self.separator is not None and self.read_as not in _TABLES:
-            raise ValueError("separator is for the formats tsv and csv")
-        if self.read_as == "csv" and len(self.separator or ",") > 1:
-            raise ValueError("separator: expected a single character for the format csv")
-        if self.translator is not None and self.read_as not in ("sgm", "wmt"):
-            raise ValueError("translator is for the formats sgm and wmt")
+        end, is_table = self._end, self.read_as in _TABLES
+        faults = {
+            f"a .{end} is a table; add format: {end} and column": not self.format and end in _TABLES,
+            f"a .{end} is not read; save it as text with a sentence a line, or add format: plain": (
+                not self.format and end in _NO_LINES
+            ),
+            "format tsv or csv and column go together": is_table != (self.column is not None),
+            "separator is for the formats tsv and csv": self.separator and not is_table,
+            "separator: expected a single character for csv": (
+                self.read_as == "csv" and len(self.separator or ",") > 1
+            ),
+            "translator is for the formats sgm and wmt": (
+                self.translator and self.read_as not in ("sgm", "wmt")
+            ),
+        }
+        if fault := next((words for words, is_so in faults.items() if is_so), None):
+            raise ValueError(fault)
         return self
 
 
@@ -180,9 +176,7 @@ class Side(Source):
     @model_validator(mode="after")
     def _check_alone(self) -> "Side":
         if (self.parts or self.references) and len(self.model_fields_set) > 1:
-            way = "parts" if self.parts else "references"
-            others = ", ".join(sorted(self.model_fields_set - {way}))
-            raise ValueError(f"{way} stand alone; give each of them its own {others}")
+            raise ValueError("parts or references stand alone; give each of them its own keys")
         return self
 
 
@@ -190,14 +184,14 @@ class Treebank(File):
     """Dependency trees in CoNLL-U, published or one's own."""
 
     language: Language
-    """What its sentences are written in."""
+    """Language of its sentences."""
 
     base_url: Url | None = None
     """Address of the folder that holds the published file."""
 
     @model_validator(mode="after")
     def _check_address(self) -> "Treebank":
-        if self.file is not None and self.base_url is None:
+        if self.file is not None and self.base_url is None and self.url is None:
             raise ValueError("a published treebank needs a base_url to fetch it from, or a url")
         return self
 
@@ -209,7 +203,7 @@ class Draw(Section):
     """How many; more than there are is an error."""
 
     seed: int = Field(1, ge=0)
-    """Of the draw."""
+    """Seed of the draw."""
 
 
 class HoldOut(Section):
@@ -229,7 +223,7 @@ class Overlap(Section):
     """Subtitles that are on the screen at the same time, by OPUS's alignment."""
 
     at_least: float = Field(gt=0, le=1)
-    """Share of the time that a kept pair's two sides have in common."""
+    """Share of the time that a pair's two sides must have in common."""
 
     ids: File
     """The `.ids` of the Moses release: documents and sentences of each pair; keys as of a file."""
@@ -239,7 +233,7 @@ class Overlap(Section):
 
 
 class Published(Section):
-    """What of a corpus is fetched: its files, and which of their pairs a split takes."""
+    """The files of a corpus that are fetched, and which of their pairs a split takes."""
 
     base_url: Url | None = None
     """Address of the folder that holds the published files."""
@@ -260,23 +254,15 @@ class Published(Section):
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
 
     @model_validator(mode="after")
-    def _check_sides(self) -> "Published":
+    def _check_files(self) -> "Published":
         for split, sides in (self.splits or {}).items():
-            owner: dict[Any, str] = {}
-            for language, side in sides.items():
-                for source in side.files:
-                    other = owner.setdefault(source.text, language)
-                    if other != language and source.read_as not in BY_LANGUAGE:
-                        raise ValueError(
-                            f"splits: {split}: {other} and {language} are the same text of "
-                            f"{source.name}; say which part of the file each language is, as by "
-                            "format: tsv and column, or correct the path"
-                        )
-        return self
-
-    @model_validator(mode="after")
-    def _check_base(self) -> "Published":
-        if self.base_url is None and any(each.file and not each.url for each in self.files()):
+            texts = [
+                {source.text for source in side.files if source.read_as not in BY_LANGUAGE}
+                for side in sides.values()
+            ]
+            if sum(map(len, texts)) > len(set().union(*texts)):
+                raise ValueError(f"splits: {split}: two languages are the same text of one file")
+        if self.base_url is None and any(file.file and not file.url for file in self.files()):
             raise ValueError("published files need a base_url to fetch them from, or a url each")
         return self
 
