@@ -1,12 +1,18 @@
 """Draw attention maps: one figure of all sentences in a file that scripts/attention.py wrote.
 
-The ending says how: .svg, .pdf or .png. Letters are joined and right-to-left scripts ordered.
+The ending of the figure's name chooses its format: .svg, .pdf or .png. Letters are joined and
+right-to-left scripts ordered.
 """
 
+import warnings
 from pathlib import Path
 
+from headcount.analysis.figures.special import draw_attention
+from headcount.analysis.figures.style import save_drawing, use_style
 from headcount.base import command
-from headcount.findings.voita_roles.attention_maps import write_maps
+from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
 
 
 def main() -> None:
@@ -15,7 +21,27 @@ def main() -> None:
     parser.add_argument("--weights", required=True, type=Path, help="JSON of scripts/attention.py")
     parser.add_argument("--title", default="", help="above the first map; the head by default")
     args = parser.parse_args()
-    write_maps(args.weights, args.title, args.out)
+    if args.out.suffix not in (".svg", ".pdf", ".png"):
+        raise UserError(f"{args.out}: expected a name that ends in .svg, .pdf, .png")
+    use_style()
+    try:
+        file = read_json(args.weights)
+        title = args.title or f"{Head(**file['head']).label()}, by {file['level']}"
+        drawing = draw_attention(file["maps"], [title, *[""] * (len(file["maps"]) - 1)])
+    except (ValueError, KeyError, TypeError) as fault:
+        expected = "expected a file of scripts/attention.py"
+        raise UserError(f"{args.weights}: {expected}, found a fault: {fault}") from None
+    with warnings.catch_warnings():
+        # In SVG text stays text, and the fonts of the reader show it.
+        action = "ignore" if args.out.suffix == ".svg" else "error"
+        warnings.filterwarnings(action, "Glyph .* missing from font")
+        try:
+            save_drawing(drawing, args.out, "tight")
+        except UserWarning as fault:
+            advice = "name it first in matplotlib's font.family (a matplotlibrc file)"
+            raise UserError(
+                f"{fault}; install a font that has it and {advice}, or draw an .svg"
+            ) from None
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""What a run tells a person: its jobs by phase, and in the end what was found.
+"""Messages of a run to a person: its jobs by phase, and the main results at its end.
 
 The records are Snakemake's, so any of its loggers shows them; `snakemake_logger_plugin_headcount`
 draws bars from them. A fault here is told, and stops no run.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine import RunJob, jobs_of_run
 from estimate import operations_per_second, readable, seconds_by_rule, wall_seconds
+from outputs import read_warnings
 from phases import declared, phase_of
 from plan import Plan
 from snakemake.logging import logger
@@ -20,7 +21,7 @@ from snakemake.workflow import Workflow
 from snakemake_logger_plugin_headcount.progress import Job, Planned
 
 MAIN = 3
-"""Findings that the end of a run names: the first in the table of claims."""
+"""Decided claims that the end of a run shows: the first in the table of claims."""
 _COARSE = "coarse; python workflow/estimate.py {} lists the rules"
 
 
@@ -49,28 +50,24 @@ def tell_jobs(plan: Plan, workflow: Workflow) -> None:
         logger.info(words, extra=more)
 
 
-def tell_findings(plan: Plan, workflow: Workflow, exhibits: Collection[str]) -> None:
-    """Where the report lies, warnings and main findings, if this run made it.
+def tell_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None:
+    """Log the place of the report, warnings and decided claims, if this run made the report.
 
-    `exhibits`: names of what the report shows, such as tables/bleu.json.
+    `outputs`: names of what the report shows, such as tables/bleu.json.
     """
     with _harmless():
         page = f"{plan.layout.results}/report.html"
         if not any(page in job.output for job in jobs_of_run(workflow)):
             return
-        # Imported here: it has pandas and matplotlib, for which no plan should wait.
-        from headcount.findings.report.opening import read_main_findings, read_warnings
+        # Imported here, since it imports pandas, for which no plan should wait.
+        from headcount.analysis.report.answers import main_claims
 
         folder = Path(plan.layout.results)
-        for warning in read_warnings(folder / name for name in exhibits):
+        for warning in read_warnings(folder / name for name in outputs):
             logger.warning(f"warning: {warning}")
-        found, all_found = read_main_findings(folder, MAIN)
-        words = f"; its first {len(found)} findings of {all_found}:" if found else ""
-        lines = [f"The report: {page}{words}"]
-        for each in found:
-            lines.append(f"  {each.verdict}: {each.statement} ({each.source})")
-            lines += [f"    {each.numbers}"] if each.numbers else []
-        logger.info("\n".join(lines))
+        lines, decided = main_claims(folder, MAIN)
+        first = f"; the first {len(lines)} of {decided} decided claims:" if lines else ""
+        logger.info("\n".join([f"The report: {page}{first}", *lines]))
 
 
 @contextmanager

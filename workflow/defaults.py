@@ -18,7 +18,7 @@ def add_defaults(rules: Iterable[Any]) -> None:
     output, so no phase of DVC has it. What is told as a job begins is the rule's docstring.
     """
     for rule in rules:
-        if rule.norun or not rule.output:  # of a chapter whose exhibits need other runs
+        if rule.norun or not rule.output:  # a chapter whose outputs need other runs
             continue
         said = dict(rule.params.items())
         script = said.get("script", f"scripts/{rule.name}.py")

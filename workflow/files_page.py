@@ -7,11 +7,11 @@ from pathlib import Path
 import yaml
 
 from headcount.ablation import ablation, masking, pruning_profile
+from headcount.analysis.inputs import INPUTS, OWNERS, Input
 from headcount.base import folders, head_values
 from headcount.classifiers.classifier import accuracy_columns
 from headcount.data import trees
 from headcount.deployment import importance_speed, speed
-from headcount.findings.inputs import INPUTS, OWNERS, Input
 from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
 
@@ -65,7 +65,7 @@ Every other folder is `results/<experiment>/<folder>`; what belongs to a run lie
 
 ## Kinds of files
 
-[Tables and figures](exhibits.md) name the files that they are made from by these kinds.
+The list of [tables and figures](outputs.md) names their input files by these kinds.
 
 """
 

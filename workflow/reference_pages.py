@@ -7,13 +7,13 @@ from pathlib import Path
 
 from files_page import RULES, files_page
 
+from headcount.analysis.inputs import with_groups
+from headcount.analysis.outputs import chapters
 from headcount.base import errors
 from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.base.settings.handbook import settings_page
-from headcount.findings.chapters import chapters
 from headcount.findings.claims.decisions import DECISIONS
 from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
-from headcount.findings.report.listing import exhibits_page
 
 CONFIG = Path(__file__).parents[1] / "config"
 OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
@@ -34,6 +34,33 @@ experiment with nothing on disk.
 |---|---|---|--:|--:|--:|
 """
 
+_TEXT_OF_OUTPUTS = """\
+# Tables and figures
+
+A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
+Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`. Figures are
+`results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`. The `.json` records how a table or
+figure was made. A page is `results/<experiment>/<name>.html`.
+
+A table or figure is made if the experiment has files of all the kinds that it is made from. Kinds
+in brackets are optional. [Files and columns](files.md) lists the files of all kinds. The
+declarations are in `src/headcount/analysis/tables/*.yaml`.
+"""
+
+
+def outputs_page() -> str:
+    """Return the list of all tables and figures, with the kinds of files they are made from."""
+    parts = [_TEXT_OF_OUTPUTS]
+    for chapter in chapters():
+        rows = [("name", "form", "content", "made from"), ["---"] * 4]
+        for output in chapter.outputs:
+            uses = with_groups(tuple(output.kinds[len(output.required) :]))
+            kinds = [*with_groups(output.required), *(f"({kind})" for kind in uses)]
+            rows.append((f"`{output.name}`", output.form, output.title, ", ".join(kinds)))
+        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{lines}")
+    return "\n".join(parts)
+
 
 def rules_page() -> str:
     """What every rule does, by the file that has it, with what that file needs and makes."""
@@ -52,7 +79,7 @@ def rules_page() -> str:
     rows = "".join(f"| `{each.name}` | {each.title} |\n" for each in chapters())
     listed = f"| rule | tables and figures |\n|---|---|\n{rows}"
     parts.append(
-        f"## Chapters\n\nEach chapter of [tables and figures](exhibits.md) is a rule.\n\n{listed}"
+        f"## Chapters\n\nEach chapter of [tables and figures](outputs.md) is a rule.\n\n{listed}"
     )
     return "\n".join(parts)
 
@@ -124,7 +151,7 @@ def papers_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "settings": settings_page,
     "rules": rules_page,
-    "exhibits": exhibits_page,
+    "outputs": outputs_page,
     "files": files_page,
     "exit_codes": exit_codes_page,
     "claims_list": claims_page,

@@ -78,6 +78,9 @@ class Draw(Section):
     labels: dict[str, str] = {}
     """Text for values of the style, panel and axis columns."""
 
+    colours: dict[str, str] = {}
+    """Colours of styles, by value."""
+
     layers: list[dict[str, Any]] = []
     """Marks, drawn in this order on every panel."""
 

@@ -104,6 +104,8 @@ def _styles(
     texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
     every = list(dict.fromkeys([*known, *values]))
     styles = make_styles(every, texts | output.draw.labels, labels)
+    for value, colour in output.draw.colours.items():
+        styles.get(value, {})["color"] = colour
     if output.draw.ordered:
         for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
             style["color"] = colour

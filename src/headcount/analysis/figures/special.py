@@ -1,5 +1,6 @@
 """Figures that a declaration cannot describe, drawn by hand."""
 
+import unicodedata
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,8 @@ from headcount.analysis.collapse import Collapsed, collapse_labels
 from headcount.analysis.figures.axes import set_axis
 from headcount.analysis.figures.marks import MARKS
 from headcount.analysis.figures.style import (
+    PAGE,
+    colour_bar,
     draw_legend,
     grid,
     legend_above,
@@ -22,10 +25,14 @@ from headcount.analysis.figures.style import (
     set_title,
     style_groups,
 )
-from headcount.analysis.frames import Data
+from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Output
 
 Style = dict[str, Any]
+
+_CELL, _LEAST = 0.27, 0.15  # inches of a cell of an attention map, at most and at least
+_WORDS = 1.3  # inches of words beside an attention map
+_FEWEST = 5  # cells, so that titles have room
 
 
 def importance_distribution(
@@ -123,3 +130,62 @@ def _set_axes(panel: Axes, time: str) -> None:
     panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.yaxis.set_minor_formatter(NullFormatter())
+
+
+def attention_maps(frame: pd.DataFrame) -> Figure:
+    """Draw the attention of one head of every model on its sentences."""
+    maps, titles = [], []
+    for (pair, *_, sentence), rows in frame.groupby([*RUN, "sentence"], sort=False):
+        count = rows["place"].max()
+        words = {"queries": rows["query"].iloc[::count], "keys": rows["key"].iloc[:count]}
+        maps.append(words | {"weights": rows["weight"].to_numpy().reshape(-1, count)})
+        titles.append(f"{pair}\n{rows['head'].iloc[0]}, sentence {sentence}")
+    return draw_attention(maps, titles)
+
+
+def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
+    """Draw a panel for each map: `queries` down, `keys` across, `weights` a row for each query.
+
+    Scripts that are written from right to left have their first key and the names of queries at the
+    right. Raises ValueError for weights of another shape.
+    """
+    figure, axes = _map_panels(maps)
+    for panel, words, title in zip(axes, maps, titles, strict=True):
+        weights = np.array(words["weights"], dtype=float)
+        expected = len(words["queries"]), len(words["keys"])
+        if weights.shape != expected or not weights.size:
+            raise ValueError(f"expected weights {expected}, found {weights.shape}")
+        image = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+        for axis, side in ((panel.xaxis, "keys"), (panel.yaxis, "queries")):
+            shown = [word if word.strip() else "␣" for word in words[side]]
+            axis.set_ticks(range(len(shown)), shown, fontsize=8)
+        panel.xaxis.tick_top()
+        panel.tick_params(axis="x", rotation=90)
+        if is_right_to_left(words["keys"]):
+            panel.invert_xaxis()
+        if is_right_to_left(words["queries"]):
+            panel.yaxis.tick_right()
+        panel.grid(visible=False)
+        panel.set_title(title, loc="left", fontsize="small")
+    colour_bar(figure, image, "attention weight")
+    return figure
+
+
+def is_right_to_left(texts: list[str]) -> bool:
+    """Return whether most letters belong to scripts that are written from right to left."""
+    kinds = [unicodedata.bidirectional(letter) for text in texts for letter in text]
+    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
+
+
+def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
+    """Return panels side by side where a page has room, else one below the other."""
+    wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
+    abreast = sum(wide) * _LEAST + len(maps) * _WORDS <= PAGE
+    columns = len(maps) if abreast else 1
+    across, down = (sum(wide), max(high)) if abreast else (max(wide), sum(high))
+    cell = min(_CELL, max(_LEAST, (PAGE - columns * _WORDS) / across))
+    rows = len(maps) // columns
+    size = (cell * across + columns * _WORDS, cell * down + 1.6 * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    ratios = {"width_ratios": wide} if abreast else {"height_ratios": high}
+    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=ratios).flat)

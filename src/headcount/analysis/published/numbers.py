@@ -3,13 +3,15 @@
 from typing import Annotated
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from headcount.base.settings.section import Section
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text
 Name = Annotated[_Whole | str, Field(union_mode="left_to_right")]
 """Of a row or column; a whole number where it reads as one."""
+
+_Names = BeforeValidator(lambda names: names if isinstance(names, list) else [names])
 
 
 class PublishedTable(Section):
@@ -21,14 +23,17 @@ class PublishedTable(Section):
     rows_are: str
     """What the rows are told apart by, such as run."""
 
-    columns_are: list[str]
-    """What the columns are told apart by."""
+    columns_are: Annotated[list[str], _Names]
+    """Names of the columns' keys: one, or several."""
 
-    columns: list[list[Name]]
-    """One name for each of `columns_are`, per column."""
+    columns: list[Annotated[list[Name], _Names]]
+    """The keys of every column, in the order of `columns_are`."""
 
-    rows: dict[Name, list[int | float]]
-    """One number per column, for each row."""
+    same: dict[str, Name] = {}
+    """Further keys that all numbers share."""
+
+    rows: dict[Name, list[int | float | None]]
+    """A number for every column; null where the paper has none."""
 
     @model_validator(mode="after")
     def _check_shape(self) -> "PublishedTable":
@@ -46,8 +51,10 @@ class PublishedTable(Section):
             (row, *names, number)
             for row, numbers in self.rows.items()
             for names, number in zip(self.columns, numbers, strict=True)
+            if number is not None
         ]
-        return pd.DataFrame(cells, columns=[self.rows_are, *self.columns_are, "value"])
+        columns = [self.rows_are, *self.columns_are, "value"]
+        return pd.DataFrame(cells, columns=columns).assign(**self.same)
 
 
 class Published(Section):

@@ -20,17 +20,16 @@ def table2() -> pd.DataFrame:
 
 
 def dependency_scores() -> pd.DataFrame:
-    """Table 1: pair, relation, direction, accuracy (of the best head), baseline; 0 to 1."""
-    scores = _split(table("table1"))
-    parts = [
-        of_pair.pivot_table("value", ["pair", "relation", "direction"], "of", sort=False) / 100
-        for _, of_pair in scores.groupby("pair", sort=False)
-    ]
-    return pd.concat(parts).reset_index().rename(columns={"best": "accuracy"})
+    """Return table 1: pair, relation, direction, accuracy of the best head, baseline, margin."""
+    wide = table("table1").pivot_table("value", ["pair", "relation_direction"], "of", sort=False)
+    scores = _split(wide.reset_index().rename(columns={"best": "accuracy"}))
+    scores[["accuracy", "baseline"]] /= 100
+    ordered = scores.sort_values("pair", ascending=False, kind="stable", ignore_index=True)
+    return ordered.assign(margin=ordered["accuracy"] - ordered["baseline"])
 
 
 def dependency_scores_by_pair() -> pd.DataFrame:
-    """Figure 4: the same columns; one baseline for all pairs and both directions."""
+    """Return figure 4 in the same columns; its baseline is the same for all pairs."""
     scores = _split(table("figure4")).rename(columns={"value": "accuracy"})
     of_baseline, keys = scores["pair"] == "baseline", ["relation", "direction"]
     baseline = scores[of_baseline].set_index(keys)["accuracy"].rename("baseline")
@@ -38,21 +37,30 @@ def dependency_scores_by_pair() -> pd.DataFrame:
 
 
 def ranked_heads() -> pd.DataFrame:
-    """Figures 1 and 2: pair, layer, rank (both from 1), relevance, confidence, function.
+    """Return figures 1 and 2: pair, layer and rank from 1, relevance, confidence, function.
 
-    Confidence is NaN for the pairs of Figure 2; function is empty for a head that has none.
+    Figure 2 has no confidence. A head without a function has a missing one.
     """
+    keys = ["pair", "layer", "rank"]
     heads = pd.concat([table("figure1_relevance"), table("figure2")], ignore_index=True)
-    heads = heads.rename(columns={"value": "relevance"})
-    sure = table("figure1_confidence").rename(columns={"value": "confidence"})
-    heads = heads.merge(sure, on=["pair", "layer", "rank"], how="left")
-    marked = _PAPER.functions
-    keys = zip(heads["pair"], heads["layer"], heads["rank"], strict=True)
-    heads["function"] = [marked[pair].get(layer, {}).get(rank, "") for pair, layer, rank in keys]
-    return heads
+    confidence = table("figure1_confidence").rename(columns={"value": "confidence"})
+    heads = heads.rename(columns={"value": "relevance"}).merge(confidence, "left", keys)
+    marked = [
+        (pair, layer, rank, function)
+        for pair, layers in _PAPER.functions.items()
+        for layer, ranks in layers.items()
+        for rank, function in ranks.items()
+    ]
+    return heads.merge(pd.DataFrame(marked, columns=[*keys, "function"]), "left", keys)
+
+
+def functions_left() -> pd.DataFrame:
+    """Return figure 8: pair, scope, heads_left, function, heads."""
+    counts = table("figure8").rename(columns={"value": "heads"})
+    return counts.assign(pair="opensubtitles.en-ru", scope="enc_self")
 
 
 def _split(scores: pd.DataFrame) -> pd.DataFrame:
-    """The column relation_direction as two."""
+    """Return the scores with the column relation_direction as two columns."""
     parts = scores["relation_direction"].str.split(" ", expand=True)
     return scores.drop(columns="relation_direction").assign(relation=parts[0], direction=parts[1])

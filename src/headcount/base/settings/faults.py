@@ -1,4 +1,4 @@
-"""Pydantic's findings retold: which key, what was expected there, what was found."""
+"""Messages of pydantic's validation errors: the key, the expected value and the value found."""
 
 import json
 import re

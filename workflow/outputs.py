@@ -1,71 +1,71 @@
-"""What the rules ask of exhibits: from which files each chapter is made, and what it makes."""
+"""Inputs and outputs of the rules that make tables and figures, a rule for each chapter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from plan import Plan
 from snakemake.io import report
 
+from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
+from headcount.analysis.outputs import SHOWN, Chapter, Output, chapters
+from headcount.base.files import read_json
 from headcount.base.settings.flags import as_flags
-from headcount.findings.chapters import Chapter, chapters
-from headcount.findings.exhibits import SHOWN, Exhibit
-from headcount.findings.inputs import INPUTS, OF_TRAINING, Input
 
 
-class Exhibits:
-    """The tables and figures of one experiment: those whose needs it has files of."""
+class Outputs:
+    """The tables and figures that an experiment has the files for."""
 
     def __init__(self, plan: Plan, measured: Sequence[str]):
-        """`measured`: the first file of each rule that measures every trained model."""
+        """`measured`: the first file of every rule that measures all trained models."""
         self._plan, self._measures = plan, [Path(path).stem for path in measured]
         self._runs = _runs_by_owner(plan)
         self._none = OF_TRAINING if plan.settings.model.as_it_is else ()
-        kinds = [k for k, each in INPUTS.items() if k not in self._none and self._files(each)]
+        kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]
         made = (chapter.made_from(kinds) for chapter in chapters())
-        self.chapters = [chapter for chapter in made if chapter.exhibits]
+        self.chapters = [chapter for chapter in made if chapter.outputs]
         known = {chapter.name: chapter for chapter in chapters()}
         self.claims, self.cost = known["claims"], known["cost"]
         self.modules = [module for chapter in chapters() for module in chapter.modules]
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
-        """Files of each kind that a chapter is made from."""
-        found = {}
+        """Return the files of every kind that a chapter reads."""
+        files = {}
         for name in chapter.kinds:
             kind = INPUTS[name]
             narrowed = kind._replace(owner=chapter.runs) if kind.owner == "runs" else kind
-            found[name] = [] if name in self._none else self._files(narrowed)
-        return found
+            files[name] = [] if name in self._none else self._files(narrowed)
+        return files
 
-    def pages(self) -> dict[str, str]:
-        """What the report shows: the JSON of each table and figure, and its title."""
+    def pages(self) -> list[str]:
+        """Return the JSON of every table and figure that the report shows."""
         made = (*self.chapters, self.claims, self.cost)
-        exhibits = (each for chapter in made for each in chapter.exhibits)
-        return {each.files[-1]: each.title for each in exhibits if each.form in SHOWN}
+        outputs = (output for chapter in made for output in chapter.outputs)
+        return [output.files[-1] for output in outputs if output.form in SHOWN]
 
-    def listed(self, chapter: Chapter, exhibit: Exhibit) -> Any:
-        """The first file of an exhibit, as Snakemake's report has it."""
-        labels = {"form": exhibit.form, "name": exhibit.name, "title": exhibit.title}
-        file = f"{self._plan.layout.results}/{exhibit.files[0]}"
+    def listed(self, chapter: Chapter, output: Output) -> Any:
+        """Return the first file of an output, marked for Snakemake's report."""
+        labels = {"form": output.form, "name": output.name, "title": output.title}
+        file = f"{self._plan.layout.results}/{output.files[0]}"
         return report(file, category=chapter.title, labels=labels)
 
     def flags(self, chapter: Chapter) -> list[str]:
-        """Sections of the settings that a chapter takes, as flags."""
-        found = []
+        """Return the sections of the settings that a chapter takes, as flags."""
+        flags = []
         for name, section in chapter.sections.items():
-            found += as_flags(section(**getattr(self._plan.settings, name).model_dump()))
-        return found
+            flags += as_flags(section(**getattr(self._plan.settings, name).model_dump()))
+        return flags
 
     def _files(self, kind: Input) -> list[str]:
         return [
-            f"{folder}/{each}"
+            f"{folder}/{file}"
             for pair, folder in self._folders(kind)
             for name in kind.names
-            for each in self._named(name, pair)
+            for file in self._named(name, pair)
         ]
 
     def _folders(self, kind: Input) -> list[tuple[str, str]]:
-        """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
+        """Return pair and folder of every owner of such files, by pair, run and seed."""
         plan, layout = self._plan, self._plan.layout
         if kind.owner == "classifiers":
             return plan.classifiers.folders(kind.folder)
@@ -75,24 +75,24 @@ class Exhibits:
         return layout.folders(kind.folder, self._runs[kind.owner])
 
     def _named(self, name: str, pair: str) -> list[str]:
-        """A name of `INPUTS`, once for each split, test set or treebank of the pair, or measure."""
+        """Return the names for all splits, test sets or treebanks of a pair, or all measures."""
         plan = self._plan
-        for word, found in (
+        for word, values in (
             ("<split>", plan.splits),
             ("<test>", plan.tests),
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
         ):
             if word in name:
-                return [name.replace(word, each) for each in found(pair)]
+                return [name.replace(word, value) for value in values(pair)]
         return [name]
 
 
 def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
-    """Names of the runs of each owner of files, in the words of `INPUTS`."""
+    """Return the names of the runs that own files, by the owners of `inputs.OWNERS`."""
     return {
-        "jobs": [],  # rule cost finds their benchmarks
-        "exhibits": [],  # rule claims has what the other chapters make
+        "jobs": [],  # rule cost looks for benchmarks itself
+        "outputs": [],  # rule claims reads what the other chapters make
         "runs": plan.runs,
         "same_heads": plan.same_heads,
         "by_heads": plan.by_heads,
@@ -109,3 +109,9 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "measured": plan.measured,
         "profiled": plan.profiled,
     }
+
+
+def read_warnings(files: Iterable[Path]) -> list[str]:
+    """Return the warnings in the JSON files of tables and figures, each once."""
+    warnings = (text for file in files for text in read_json(file).get("warnings", []))
+    return list(dict.fromkeys(warnings))

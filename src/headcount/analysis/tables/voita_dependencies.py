@@ -1,0 +1,90 @@
+"""Dependency relations of encoder heads (Voita et al., table 1, figures 3 and 4)."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+
+from headcount.analysis.captions import note
+from headcount.analysis.collapse import Collapsed, collapse_labels
+from headcount.analysis.frames import RUN, with_paper
+from headcount.analysis.published import voita
+from headcount.analysis.roles import arrow, exceeds, on_first_treebank
+from headcount.analysis.stats import mcnemar, wilson
+
+_TEST = ["treebank", "relation", "direction"]
+_COLUMNS = [*RUN, *_TEST, "layer", "head", "accuracy", "low", "high", "held_out", "baseline"]
+_COLUMNS += ["margin", "p", "heads_above", "trials", "offset"]
+_POINTS = ["pair", "run", *_TEST, "accuracy", "low", "high", "baseline", "seed"]
+
+
+def best_heads(syntax: pd.DataFrame, settings: dict[str, Any]) -> pd.DataFrame:
+    """Return the best encoder head of every model, treebank, relation and direction.
+
+    `held_out` is the accuracy on every second sentence of the head that is best on the others. p is
+    McNemar's, against the positional baseline, times the number of heads. `heads_above` exceed the
+    baseline by the margin of the settings.
+    """
+    rows = syntax.assign(above=exceeds(syntax, settings["roles"]))
+    tests = rows.groupby([*RUN, *_TEST], sort=False)
+    best = rows.loc[tests["hits"].idxmax()].reset_index(drop=True)
+    half = rows.loc[tests["half_hits"].idxmax()].reset_index(drop=True)
+    ends = [wilson(*counts) for counts in best[["hits", "trials"]].to_numpy(int)]
+    only = best[["head_only", "baseline_only"]].to_numpy(int)
+    best["p"] = [mcnemar(*counts) for counts in only]
+    best["p"] = (best["p"] * tests.size().to_numpy()).clip(upper=1)
+    best[["low", "high"]] = pd.DataFrame(ends, columns=["low", "high"])
+    best["held_out"] = (half["hits"] - half["half_hits"]) / (half["trials"] - half["half_trials"])
+    best["baseline"] = best["baseline_hits"] / best["trials"]
+    best["heads_above"] = tests["above"].sum().to_numpy()
+    best = best.rename(columns={"value": "accuracy"})
+    best = best.assign(margin=best["accuracy"] - best["baseline"])
+    return _with_arrows(with_paper(best[_COLUMNS], voita.dependency_scores()))
+
+
+def _with_arrows(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(_arrow=list(map(arrow, table["relation"], table["direction"])))
+
+
+@note
+def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
+    """Return a sentence that names the pairs without a treebank in their source language."""
+    pairs = [pair for pair in attention["pair"].unique() if pair not in set(frame["pair"])]
+    return f"No treebank in the source language: {', '.join(pairs)}." if pairs else ""
+
+
+def best_on_first_treebank(
+    best: Annotated[pd.DataFrame, best_heads], collapsed: Collapsed
+) -> pd.DataFrame:
+    """Return the best heads of every model on its first treebank, then the paper's.
+
+    For the figure, `_model` and `_test` name them; `_model` says which trainings collapsed.
+    """
+    ours = on_first_treebank(best[best["source"] == "ours"])
+    labels = collapse_labels(ours, collapsed)
+    paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
+    points = with_paper(ours[_POINTS], paper)
+    runs = points["run"].map(lambda run: f"{run} ({labels[run]})" if run in labels else run)
+    several = ours["pair"].nunique() > 1
+    points["_model"] = (points["pair"] + ", " + runs if several else runs).fillna(points["pair"])
+    points = _with_arrows(points)
+    points["_test"] = points["relation"] + "\n" + points["_arrow"]
+    return points[[*_POINTS[:-1], "source", "seed", "_model", "_test"]]
+
+
+def dependent_positions(trees: list[Path], settings: dict[str, Any]) -> pd.DataFrame:
+    """Return how often dependents stand at every relative position, by treebank, then the paper's.
+
+    `share` is a share of all arcs of a relation. `trees` are `<pair>/trees/<treebank>.csv`.
+    """
+    frames = [
+        pd.read_csv(path).assign(pair=path.parent.parent.name, treebank=path.stem) for path in trees
+    ]
+    columns = ["pair", "treebank", "relation", "offset", "count", "share"]
+    arcs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    total = arcs.groupby(["pair", "treebank", "relation"])["count"].transform("sum")
+    paper = voita.table("figure3").rename(columns={"value": "share"})
+    table = with_paper(
+        arcs.assign(share=arcs["count"] / total)[columns], paper.assign(pair="wmt", treebank="wmt")
+    )
+    return table[table["relation"].isin(settings["roles"].relations)]

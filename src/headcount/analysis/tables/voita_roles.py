@@ -1,0 +1,130 @@
+"""Roles of encoder heads (Voita et al., figures 1, 2, 5 and 8)."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, run_of, with_paper
+from headcount.analysis.measures import survival
+from headcount.analysis.published import voita
+from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
+from headcount.base.addresses import Head
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.data.lines import clean_lines
+
+RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
+MAP = [*RUN, "layer", "rank", "head", "relevance", "confidence", "function"]
+FUNCTIONS = ("positional", "positional and syntactic", "syntactic", "rare", "positional and rare")
+FUNCTIONS += ("rare and syntactic", "positional and rare and syntactic", "rare or unknown")
+FUNCTIONS += ("unknown",)
+_MAPS = 3  # as in the paper's Figure 5
+
+Roles = Annotated[pd.DataFrame, encoder_roles]
+
+
+def every_head(
+    roles: Roles,
+    relevance: pd.DataFrame,
+    importance: pd.DataFrame,
+    survival: Annotated[pd.DataFrame, survival],
+    trained_runs: dict[str, RunSettings],
+) -> pd.DataFrame:
+    """Return all encoder heads of trained models, the most relevant head of a layer first."""
+    others = wide(relevance, RELEVANCE), wide(importance, ["importance"])
+    heads = roles[roles["run"].isin(list(trained_runs))]
+    heads = heads.assign(model=heads.groupby(RUN, sort=False).ngroup())
+    for other in (*others, survival.rename(columns={"value": "survival"})):
+        heads = heads.merge(other, "left", KEYS)
+    sizes = heads["relevance"].abs().groupby([heads["model"], heads["layer"]])
+    heads["rank"] = sizes.rank(ascending=False, method="first").astype(int)
+    numbers = [*RELEVANCE, *ATTENTION, "importance", "survival", "offset", "share"]
+    ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
+    return ordered[[*KEYS, "rank", "function", *numbers]]
+
+
+def head_maps(
+    heads: Annotated[pd.DataFrame, every_head],
+    trained_runs: dict[str, RunSettings],
+    masked: bool,
+    pairs: list[str],
+) -> pd.DataFrame:
+    """Return heads by layer and rank: of runs that mask heads or of the baseline, and the paper's.
+
+    `pairs` are pairs of the paper. The frame has what a figure writes into cells as `_function`.
+    """
+    masking = [name for name, run in trained_runs.items() if run.method != BASELINE.method]
+    ours = heads[heads["run"].isin(masking if masked else [BASE])]
+    paper = voita.ranked_heads()
+    maps = with_paper(ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1))
+    lines = maps["function"].fillna("").str.split(", ")
+    more = lines.str.len().gt(2).map({True: " …", False: ""})
+    return maps.assign(_function=lines.str[:2].str.join("\n").str.replace("-", "−") + more)
+
+
+def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.DataFrame:
+    """Return the attention of the candidate for the rare-word head on short sentences.
+
+    The candidate of a model is the head of the first encoder layer with most of its largest weights
+    at the two rarest subwords. There are up to three maps, from the baselines of all pairs.
+    """
+    first = attention[(attention["statistic"] == "rare_two_rarest") & (attention["layer"] == 0)]
+    heads = first.sort_values("value", ascending=False, kind="stable").drop_duplicates(RUN)
+    models = pd.DataFrame([(*run_of(path), path) for path in sentence_maps], columns=[*RUN, "path"])
+    models = models.sort_values("run", key=lambda run: run != BASE, kind="stable")
+    models = models.merge(heads, on=RUN).drop_duplicates("pair")
+    maps = [
+        (number, model, sentence)
+        for model in models.to_dict("records")
+        for number, sentence in enumerate(read_sentences(model["path"]), 1)
+    ]
+    rows = []
+    for number, model, sentence in sorted(maps, key=lambda numbered: numbered[0])[:_MAPS]:
+        name, words = Head(*(model[key] for key in HEAD)).name(), sentence["source"]
+        for query, weights in zip(words, sentence["weights"][name], strict=True):
+            for place, (key, weight) in enumerate(zip(words, weights, strict=True), 1):
+                rows.append((*(model[k] for k in RUN), name, number, query, place, key, weight))
+    return pd.DataFrame(rows, columns=[*RUN, "head", "sentence", "query", "place", "key", "weight"])
+
+
+def read_sentences(path: Path) -> list[dict[str, Any]]:
+    """Return the sentences of a model with the attention of all heads, see `heads/roles.py`."""
+    return [json.loads(line) for line in clean_lines(path)]
+
+
+def functions_left(
+    roles: Roles, pruned_runs: dict[str, PrunedSettings], data: Data
+) -> pd.DataFrame:
+    """Return the number of encoder heads with each function, for trained and pruned models.
+
+    `several` counts heads with several labels, and `labels` all their labels. A model without any
+    encoder head has rows as well.
+    """
+    count = roles["function"].str.count(", ").add(1).fillna(0)
+    kinds = [" and ".join(classes(labels)) or "unknown" for labels in roles["function"]]
+    heads = roles.assign(function=kinds, heads=1, several=count > 1, labels=count)
+    counts = ["heads", "several", "labels"]
+    sums = heads.groupby([*RUN, "function"])[counts].sum().reset_index()
+    paths = [path for kind in ("attention", "pruned_attention") for path in data.files(kind)]
+    models = pd.DataFrame([run_of(path) for path in paths], columns=RUN)
+    table = models.merge(pd.DataFrame({"function": FUNCTIONS}), "cross").merge(sums, "left")
+    table[counts] = table[counts].fillna(0).astype(int)
+    table["heads_left"] = table.groupby(RUN)["heads"].transform("sum")
+    table["scope"] = table["run"].map({name: run.scope for name, run in pruned_runs.items()})
+    starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
+    table["start"] = starts.fillna(table["run"])
+    columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
+    return _in_bars(with_paper(table[columns], voita.functions_left()))
+
+
+def _in_bars(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with places of stacked bars, for models of sweeps and the baseline."""
+    model = [*RUN, "heads_left", "source"]
+    order = table.drop_duplicates(model).sort_values("heads_left", ascending=False, kind="stable")
+    order["_bar"] = order.groupby(["source", "pair", "start"], dropna=False).cumcount()
+    table = table.merge(order[[*model, "_bar"]], "left", model)
+    heads = table.groupby(model, dropna=False)["heads"]
+    starts = {BASE, *table.loc[table["scope"].notna(), "start"]}
+    return table.assign(_bottom=heads.cumsum() - table["heads"], _shown=table["start"].isin(starts))
