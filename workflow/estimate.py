@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from engine import planned_jobs
-from plan import Plan
-from resources import parameters
+from engines.planned import planned_jobs
+from machine.resources import parameters
+from plan.plan import Plan
 
 from headcount.base import command
 
@@ -45,6 +45,10 @@ def benchmarks(experiment: str, rule: str) -> list[float]:
         with path.open(encoding="utf-8", newline="") as file:
             seconds += [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
     return seconds
+
+
+def machine_rate(plan, gpus):
+    return operations_per_second()
 
 
 def operations_per_second(size: int = 1024) -> float:
@@ -112,7 +116,7 @@ def main() -> None:
     count = os.cpu_count() or 1
     parser.add_argument("--cores", type=int, default=count, help=f"default: {count}")
     args = parser.parse_args()
-    plan = Plan({"experiment": args.experiment}, [], dry=True)
+    plan = Plan(args.experiment, dry=True)
     jobs = Counter(job["rule"] for job in planned_jobs(args.experiment))
     seconds = seconds_by_rule(plan, jobs, operations_per_second())
     workers = max(1, args.cores // plan.settings.train.threads)

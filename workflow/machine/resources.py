@@ -8,7 +8,7 @@ import sys
 from math import inf
 from typing import Any, NamedTuple
 
-from plan import Plan
+from plan.plan import Plan
 
 from headcount.base.settings.experiment import Experiment
 
@@ -69,6 +69,11 @@ class JobResources:
         """With `cluster`, jobs run on other machines, whose GPUs are not known here."""
         self._settings, self._size, self._cluster = plan.settings, size_of(plan.settings), cluster
         self._classifiers = bool(plan.classifiers.corpora)
+
+    def threads(self, section: str) -> int:
+        """Return the cores that a job uses; a training has threads in each of its processes."""
+        settings = getattr(self._settings, section)
+        return getattr(settings, "cores", settings.threads)
 
     def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
         """Return GPUs, memory and minutes of a job that reads a model.

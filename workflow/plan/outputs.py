@@ -1,24 +1,25 @@
 """Inputs and outputs of the rules that make tables and figures, a rule for each chapter."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from plan import Plan
+from plan.jobs import measuring
+from plan.plan import BASE, Plan
 from snakemake.io import report
 
 from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
 from headcount.analysis.outputs import SHOWN, Chapter, Output, chapters
-from headcount.base.files import read_json
 from headcount.base.settings.flags import as_flags
 
 
 class Outputs:
     """The tables and figures that an experiment has the files for."""
 
-    def __init__(self, plan: Plan, measured: Sequence[str]):
-        """`measured`: the first file of every rule that measures all trained models."""
-        self._plan, self._measures = plan, [Path(path).stem for path in measured]
+    def __init__(self, plan: Plan, rules: Iterable[Any]):
+        """`rules`: Snakemake's rules, some of which measure heads."""
+        self._plan = plan
+        self._measures = [Path(rule.output[0]).stem for rule in measuring(plan, rules)]
         self._runs = _runs_by_owner(plan)
         self._none = OF_TRAINING if plan.settings.model.as_it_is else ()
         kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]
@@ -90,28 +91,26 @@ class Outputs:
 
 def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
     """Return the names of the runs that own files, by the owners of `inputs.OWNERS`."""
+    runs, same, pruning = plan.runs, plan.same_heads, plan.pruning
+    methods = [run.method for run in plan.settings.runs if run.attention_heads is None]
+    ways = {run.way for run in plan.settings.runs if run.method == "importance"}
+    by_heads = [run for run in runs if run == BASE or run not in same]
     return {
         "jobs": [],  # rule cost looks for benchmarks itself
         "outputs": [],  # rule claims reads what the other chapters make
-        "runs": plan.runs,
-        "same_heads": plan.same_heads,
-        "by_heads": plan.by_heads,
-        "by_dropout": plan.by_dropout,
-        "by_variant": plan.by_variant,
-        "starts": plan.pruning.starts(),
-        "compared": plan.pruning.compared(),
+        "runs": runs,
+        "same_heads": same,
+        "by_heads": by_heads if len(same) < len(runs) else [],
+        "by_dropout": same if BASE in same and methods.count("baseline") > 1 else [],
+        "by_variant": same if BASE in same and len(ways) > 1 else [],
+        "starts": pruning.starts(),
+        "compared": pruning.compared(),
         "pruned": plan.pruned,
-        "gates": plan.pruning.named("gates"),
-        "penalised": plan.pruning.penalised(),
+        "gates": pruning.named("gates"),
+        "penalised": pruning.penalised(),
         "timed": plan.timed,
-        "timed_pruned": ["speed"] if plan.pruning.timed() else [],
+        "timed_pruned": ["speed"] if pruning.timed() else [],
         "ablated": plan.ablated,
         "measured": plan.measured,
         "profiled": plan.profiled,
     }
-
-
-def read_warnings(files: Iterable[Path]) -> list[str]:
-    """Return the warnings in the JSON files of tables and figures, each once."""
-    warnings = (text for file in files for text in read_json(file).get("warnings", []))
-    return list(dict.fromkeys(warnings))

@@ -1,10 +1,10 @@
-"""What the rules ask of an experiment's imported model: where it comes from, what it takes over."""
+"""The imported model of an experiment: where it comes from, and what it decides."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from layout import Layout, Wildcards
-from raw import Source
+from plan.layout import Layout, Wildcards
+from plan.raw import Source
 
 from headcount.base.errors import UserError
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
@@ -22,9 +22,10 @@ class Imported:
     """The imported model of one experiment; nothing, where its models start at random."""
 
     def __init__(self, settings: Experiment, corpora: Mapping[str, Corpus]):
-        """Raises UserError for a model that models.yaml does not have, and for tokenised text."""
+        """Raise UserError for a model that models.yaml does not have, and for tokenised text."""
         self._settings = settings
         self.name = settings.model.imported
+        self.names = [self.name] if self.name else []
         self._models = load_models(Path(MODELS)) if self.name else {}
         if self.name:
             lack = f"model.imported: no model {self.name!r} in {MODELS}"
@@ -41,41 +42,8 @@ class Imported:
         """Raise UserError where the model's folder, if it is there, is of other languages."""
         from headcount.pretrained.languages import check_languages  # of imported models alone
 
-        model = self._models[self.name]
-        folder = Path(model.path or Path(self.source(self.name).manifest).parent)
-        check_languages(folder, pair[1:], [model.codes.get(each) for each in pair[1:]])
-
-    @property
-    def names(self) -> list[str]:
-        """Its name, or none."""
-        return [self.name] if self.name else []
-
-    def source(self, name: str) -> Source:
-        """Where a model comes from, as one job fetches it."""
-        model = self._models[name]
-        entry = model.model_dump_json(include={*PretrainedFiles.model_fields})
-        own: list[str] = []
-        if model.path:
-            globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
-            files = model.files or {path.name for paths in globs for path in paths} or _NEEDED
-            own = [f"{model.path}/{file}" for file in sorted(files)]
-        pinned = {f"{model.path}/{file}": s for file, s in model.files.items() if s and own}
-        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own, pinned)
-
-    def entry_flags(self, w: Wildcards) -> list[str]:
-        """Its origin and files, as a flag."""
-        return ["--entry", self.source(w["pretrained"]).entry]
-
-    def code_flags(self, w: Wildcards) -> list[str]:
-        """What it calls the languages of a pair, as flags, where that is told."""
-        sides = zip(SIDES, parse_pair(w["pair"])[1:], strict=True)
-        codes = self._models[self.name].codes
-        known = [(side, codes[language]) for side, language in sides if language in codes]
-        return [word for side, code in known for word in (f"--{side}-code", code)]
-
-    def made(self, layout: Layout) -> list[str]:
-        """Files that are made from it, the last of each pair's segmentation."""
-        return [f"{layout.bpe(pair)}/{TRAINING[-1]}" for pair in self.segmented(layout.pairs)]
+        codes = [self._models[self.name].codes.get(language) for language in pair[1:]]
+        check_languages(self._folder(self.name), pair[1:], codes)
 
     def check_sizes(self) -> None:
         """Raise UserError for other sizes than those in the model's folder, if that is here.
@@ -86,8 +54,7 @@ class Imported:
             from headcount.pretrained.families import CONFIG, check_sizes  # without torch
             from headcount.pretrained.tokenizer_files import TOKENIZER, settings_files
 
-            model = self._models[name]
-            folder = Path(model.path or Path(self.source(name).manifest).parent)
+            model, folder = self._models[name], self._folder(name)
             if (folder / CONFIG).exists():
                 check_sizes(folder, self._settings.model.sizes)
             here = [*settings_files(folder), *folder.glob(TOKENIZER)] if model.path else []
@@ -98,23 +65,53 @@ class Imported:
                     "found none; scripts/describe_model.py prints all files with their SHA-256"
                 )
 
+    def _folder(self, name: str) -> Path:
+        return Path(self._models[name].path or Path(self.source(name).manifest).parent)
+
+    def source(self, name: str) -> Source:
+        """Return where a model comes from."""
+        model, own = self._models[name], []
+        if model.path:
+            globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
+            files = model.files or {path.name for paths in globs for path in paths} or _NEEDED
+            own = [f"{model.path}/{file}" for file in sorted(files)]
+        entry = model.model_dump_json(include={*PretrainedFiles.model_fields})
+        pinned = {f"{model.path}/{file}": s for file, s in model.files.items() if s and own}
+        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own, pinned, MODELS)
+
+    def sources(self, layout: Layout) -> Iterator[tuple[Source, list[str]]]:
+        """Yield the source of the model, with files that depend on it."""
+        for name in self.names:
+            yield self.source(name), [f"{layout.bpe(pair)}/{TRAINING[-1]}" for pair in layout.pairs]
+
     @property
     def manifests(self) -> list[str]:
         """The record of its files, which stands for them."""
         return [self.source(name).manifest for name in self.names]
 
+    def entry_flags(self, w: Wildcards) -> list[str]:
+        """Return its origin and files, as a flag."""
+        return ["--entry", self.source(w["pretrained"]).entry]
+
+    def code_flags(self, w: Wildcards) -> list[str]:
+        """Return its names of a pair's languages, as flags, where it has some."""
+        sides = zip(SIDES, parse_pair(w["pair"])[1:], strict=True)
+        codes = self._models[self.name].codes
+        known = [(side, codes[language]) for side, language in sides if language in codes]
+        return [word for side, code in known for word in (f"--{side}-code", code)]
+
     def as_it_is(self, runs: list[str]) -> list[str]:
-        """Those of the training runs that are the imported model itself: all or none."""
+        """Return the runs that use the imported model unchanged: either all or none."""
         return runs if self._settings.model.as_it_is else []
 
     def trained(self, runs: list[str]) -> list[str]:
-        """The other training runs."""
+        """Return the other training runs."""
         return [] if self._settings.model.as_it_is else runs
 
     def segmented(self, pairs: list[str]) -> list[str]:
-        """Pairs that are cut into its subwords: all or none."""
+        """Return the pairs that are cut into its subwords: either all or none."""
         return pairs if self.name else []
 
     def measuring_flags(self) -> list[str]:
-        """What its dev loss is measured with, as flags; the lengths of trainings do not matter."""
+        """Return flags for its dev loss; the lengths of trainings do not matter."""
         return as_flags(self._settings.train, "batch_tokens", "device", "threads")
