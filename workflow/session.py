@@ -83,11 +83,9 @@ class Session:
     def end(self, shown: Sequence[str]) -> None:
         """End a run whose jobs all succeeded. `shown`: tables and figures in the report."""
         forget_states(self.plan.name)
-        self.plan.report_fetched()
         log_results(self.plan, self._workflow, shown)
 
     def fail(self, log: Sequence[str]) -> None:
         """End a run with a failed job, with that job's message and exit code."""
         forget_states(self.plan.name)
-        self.plan.report_fetched()
         leave_as_job(log)

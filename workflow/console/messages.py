@@ -9,32 +9,32 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from estimate import machine_rate, readable, seconds_by_rule, wall_seconds
+from estimate import machine_rate, seconds_by_rule, wall_seconds, workers
 from plan.plan import Plan
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake.workflow import Workflow
 
 from headcount.base.files import read_json
+from snakemake_logger_plugin_headcount.display import spoken
 
 MAIN = 3
 """Decided claims that the end of a run shows: the first in the table of claims."""
 
 
 def log_jobs(plan: Plan, workflow: Workflow) -> None:
-    """Log the number of jobs and, on one machine, a coarse estimate of their time."""
+    """Log the number of jobs and, except on a cluster, a coarse estimate of their time."""
     with _harmless():
         jobs = Counter(job.rule.name for job in _jobs(workflow))
-        cores = workflow.resource_settings.cores
         text, seconds = f"{plan.name}: {jobs.total()} jobs", {}
-        if cores:
+        if cores := workflow.resource_settings.cores:
             gpus = workflow.global_resources["gpu"].value
             seconds = seconds_by_rule(plan, jobs, machine_rate(plan, gpus))
-            workers = max(1, cores // plan.settings.train.threads)
-            left = readable(wall_seconds(seconds, jobs, workers))
-            text += f", about {left} with {workers} at a time (coarse; python workflow/estimate.py "
-            text += f"{plan.name} lists the rules)"
-        logger.info(text, extra={"seconds": seconds, "jobs": jobs, "quietness": Quietness.PROGRESS})
+            at_a_time = workers(plan, cores, gpus)
+            wall = spoken(wall_seconds(seconds, jobs, at_a_time))
+            text += f", about {wall} with {at_a_time} at a time (coarse)"
+        more = {"jobs": jobs, "seconds": seconds, "quietness": Quietness.PROGRESS}
+        logger.info(text, extra=more)
 
 
 def log_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None:

@@ -13,9 +13,6 @@ from engines.planned import RAW, Job, is_raw
 
 from headcount.base.errors import UserError
 
-REPORT = "report"
-"""The phase of tables, figures and the report."""
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -59,7 +56,7 @@ def assign(experiment: str, jobs: Iterable[Job]) -> dict[str, list[Job]]:
     """Return the jobs of every phase. Raise UserError if dvc.yaml does not fit the rules."""
     phases = declared(experiment)
     jobs = sorted((job for job in jobs if not is_raw(job)), key=lambda job: job["output"])
-    faults = list(_lacking_files(experiment, phases.values()))
+    faults: list[str] = []
     assigned: dict[str, list[Job]] = {name: [] for name in phases}
     for job in jobs:
         owners = [phase for phase in phases.values() if any(map(phase.owns, job["output"]))]
@@ -70,14 +67,6 @@ def assign(experiment: str, jobs: Iterable[Job]) -> dict[str, list[Job]]:
         raise UserError(f"dvc.yaml does not fit the rules; correct it there:\n  {shown}")
     _check_makers(jobs, phases.values())
     return assigned
-
-
-def _lacking_files(experiment: str, phases: Iterable[Phase]) -> Iterator[str]:
-    for phase in phases:
-        if str(plan_file(experiment, phase.name)) not in phase.reads:
-            yield f"stage {phase.name}: dep {plan_file(experiment, phase.name)} is missing"
-        if str(pack_file(experiment, phase.name)) not in phase.writes:
-            yield f"stage {phase.name}: out {pack_file(experiment, phase.name)} is missing"
 
 
 def _faults(job: Job, owners: list[Phase]) -> Iterator[str]:

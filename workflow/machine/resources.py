@@ -39,9 +39,6 @@ CUDA_MB = 5000
 LONGEST = 2880
 """Longest time limit of a training in minutes: it resumes after its limit."""
 
-OF_CLASSIFIERS = ("fine_tuning", "classifier_ablation")
-"""Sections of the settings for classifiers."""
-
 
 def parameters(settings: Experiment) -> int:
     """Return the number of parameters of the experiment's model, without biases and norms."""
@@ -68,7 +65,6 @@ class JobResources:
     def __init__(self, plan: Plan, cluster: bool = False):
         """With `cluster`, jobs run on other machines, whose GPUs are not known here."""
         self._settings, self._size, self._cluster = plan.settings, size_of(plan.settings), cluster
-        self._classifiers = bool(plan.classifiers.corpora)
 
     def threads(self, section: str) -> int:
         """Return the cores that a job uses; a training has threads in each of its processes."""
@@ -112,17 +108,11 @@ class JobResources:
         return self.job(section) | ({"slurm_extra": "--exclusive"} if self._cluster else {})
 
     def warn_of_devices(self) -> None:
-        """Warn, on a cluster, of sections whose jobs ask for no GPU because of `device: auto`."""
-        sections = [
-            name
-            for name, section in self._settings
-            if getattr(section, "device", "") == "auto"
-            and (self._classifiers if name in OF_CLASSIFIERS else self._settings.pairs)
-        ]
-        if self._cluster and sections:
+        """Warn, on a cluster, that trainings ask for no GPU because of `device: auto`."""
+        if self._cluster and self._settings.train.device == "auto":
             print(
-                "note: on a cluster, device: auto asks for no GPU. Set device: cuda in "
-                f"{', '.join(sections)} if the nodes have GPUs.",
+                "note: on a cluster, device: auto asks for no GPU. If the nodes have GPUs, set "
+                "device: cuda in train, decode and other sections.",
                 file=sys.stderr,
             )
 

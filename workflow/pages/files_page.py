@@ -1,28 +1,20 @@
-"""The page `files` of the reference: result files, the rules that make them, their columns."""
+"""The page `files` of the reference: kinds of result files, and their columns."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
 from headcount.ablation import ablation, masking, pruning_profile
 from headcount.analysis.inputs import INPUTS, OWNERS, Input
-from headcount.base import folders, head_values
+from headcount.base import head_values
 from headcount.classifiers.classifier import accuracy_columns
 from headcount.data import trees
 from headcount.deployment import importance_speed, speed
 from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
 
-RULES = Path(__file__).with_name("rules")
 MEANINGS = Path(__file__).with_name("columns.yaml")
-_LIST = re.compile(r"^([A-Z_]+) = (.+?)^(?=$|[A-Z])", re.M | re.S)
-_RULE = re.compile(
-    r"^(?:use rule \w+ as|rule) (\w+)(?:(?!^rule|^use).)*?^    output:\n(.*?)^    \w", re.M | re.S
-)
-_MODEL = re.compile(r'model_in\("(.*?)"\)')
-_EXTENDED = re.compile(r'multiext\("(.*?)", (.*?)\)', re.S)
 
 WRITTEN = {
     "<treebank>.csv": trees.ARC_COLUMNS,
@@ -54,7 +46,7 @@ WRITTEN = {
     "classifier_profile.csv": accuracy_columns(pruning_profile.COLUMNS),
     "classifier_profile_areas.csv": pruning_profile.AREA_COLUMNS,
 }
-"""Columns by name of the file, as its writer has them."""
+"""Columns of files by name, from the modules that write them."""
 
 _INTRODUCTION = """\
 # Files and columns
@@ -71,15 +63,14 @@ The list of [tables and figures](outputs.md) names their input files by these ki
 
 
 def files_page() -> str:
-    """Kinds of files with their rules and columns, then what every column means."""
+    """Return kinds of files with their columns, then the meanings of all columns."""
     rows = "".join(
         f"| `{name}` | `{kind.folder}` | {_listed(kind.names)} | {OWNERS[kind.owner]} "
-        f"| {_listed(makers(kind))} | {_told(name)} |\n"
+        f"| {_columns_of(name)} |\n"
         for name, kind in INPUTS.items()
     )
     parts = [
-        f"{_INTRODUCTION}| kind | folder | files | of | rule | columns |\n"
-        f"|---|---|---|---|---|---|\n{rows}",
+        f"{_INTRODUCTION}| kind | folder | files | of | columns |\n|---|---|---|---|---|\n{rows}",
         "## Columns\n\nOf the files above, and of the CSV of tables and figures, whose first line "
         "names them.\n",
     ]
@@ -90,48 +81,19 @@ def files_page() -> str:
 
 
 def columns(kind: Input) -> tuple[str, ...]:
-    """Columns of the files of a kind; none where they are no CSV or have those of other kinds."""
+    """Return the columns of the files of a kind; none for files that are no CSV."""
     return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
 
 
-def _told(name: str) -> str:
-    """The columns of a kind, or the first kind that has the same ones."""
+def _columns_of(name: str) -> str:
+    """Return the columns of a kind, or the first kind that has the same ones."""
     found = columns(INPUTS[name])
     first = next(each for each, kind in INPUTS.items() if columns(kind) == found)
     return _listed(found) if first == name or not found else f"as `{first}`"
 
 
-def makers(kind: Input) -> list[str]:
-    """Rules whose outputs name the first file of a kind; none for what jobs leave by themselves."""
-    known = {"train": "<trained>|<run>", "prune": "<pruned>|<run>|<results>/prune/.*?"}
-    folder = known.get(kind.folder, f"<{kind.folder}>")
-    name = kind.names[0].replace("<measure>", r"\w+")
-    name = re.sub(r"<\w+>", r"{\\w+}", name)
-    bare = "?" if kind.folder == "prune" else ""  # a rule lists names for many folders
-    path = re.compile(f'"(({folder})/){bare}{name}"')
-    return [rule for rule, output in _outputs() if path.search(output)]
-
-
-def _outputs() -> Iterator[tuple[str, str]]:
-    """Every rule and what it lists as outputs; lists, `model_in` and `multiext` are spelt out."""
-    lists = {name: str(found) for name, found in vars(folders).items() if name.isupper()}
-    for file in sorted(RULES.glob("*.smk")):
-        text = file.read_text(encoding="utf-8")
-        known = lists | dict(_LIST.findall(text))
-        for rule, output in _RULE.findall(text):
-            words = re.split(r"\b([A-Z_]+)\b", output)
-            spelt = "".join(known.get(word, word) for word in words).replace("'", '"')
-            spelt = _MODEL.sub(rf'"\1/model/{folders.DESCRIPTION}"', spelt)
-            yield rule, _EXTENDED.sub(_spell, spelt)
-
-
-def _spell(extended: re.Match[str]) -> str:
-    """The paths that a `multiext` stands for."""
-    return " ".join(f'"{extended[1]}{end}"' for end in re.findall('"(.*?)"', extended[2]))
-
-
 def meanings() -> dict[str, dict[str, str]]:
-    """Meaning by column, by group of columns."""
+    """Return the meanings of columns, by group of columns."""
     return yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from files_page import RULES, files_page
+from pages.files_page import files_page
 
 from headcount.analysis.inputs import with_groups
 from headcount.analysis.outputs import chapters
@@ -15,12 +15,13 @@ from headcount.base.settings.handbook import settings_page
 from headcount.findings.claims.decisions import DECISIONS
 from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
 
-CONFIG = Path(__file__).parents[1] / "config"
+CONFIG = Path(__file__).parents[2] / "config"
+RULES = Path(__file__).parents[1] / "rules"
 OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
 """Prefixes of the experiments with the corpora and sizes of a paper."""
 _HEADER = re.compile(r"(?:#.*\n)+")
 _RULE = re.compile(
-    r'^(?:use rule (?P<like>\w+) as )?(?:rule )?(?P<name>\w+)(?: with)?:\n    """(?P<words>.*)"""',
+    r'^(?:use rule (?P<base>\w+) as )?(?:rule )?(?P<name>\w+)(?: with)?:\n    """(?P<text>.*)"""',
     re.M,
 )
 _TEXT_OF_PAPERS = """# The papers' own experiments
@@ -63,7 +64,7 @@ def outputs_page() -> str:
 
 
 def rules_page() -> str:
-    """What every rule does, by the file that has it, with what that file needs and makes."""
+    """Return the list of all rules by file, with the inputs and outputs of the file."""
     parts = [
         "# Rules\n",
         "A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake -n`\n"
@@ -73,8 +74,8 @@ def rules_page() -> str:
     for file in sorted(RULES.glob("*.smk")):
         text = file.read_text(encoding="utf-8")
         said = re.sub(r"^# ?", "", _HEADER.match(text)[0], flags=re.M)
-        rows = "".join(f"| `{name}` | {like} | {words} |\n" for name, like, words in _rules(text))
-        table = f"| rule | differs in little from | what it does |\n|---|---|---|\n{rows}"
+        rows = "".join(f"| `{name}` | {base} | {text_} |\n" for name, base, text_ in _rules(text))
+        table = f"| rule | based on | content |\n|---|---|---|\n{rows}"
         parts.append(f"## `{file.name}`\n\n```text\n{said}```\n\n{table}")
     rows = "".join(f"| `{each.name}` | {each.title} |\n" for each in chapters())
     listed = f"| rule | tables and figures |\n|---|---|\n{rows}"
@@ -85,14 +86,14 @@ def rules_page() -> str:
 
 
 def _rules(text: str) -> Iterator[tuple[str, str, str]]:
-    """Name, the rule that it is like, and docstring, of each rule in a file."""
-    for found in _RULE.finditer(text):
-        like = f"`{found['like']}`" if found["like"] else ""
-        yield found["name"], like, found["words"]
+    """Yield name, base rule and docstring of every rule in a file."""
+    for rule in _RULE.finditer(text):
+        base = f"`{rule['base']}`" if rule["base"] else ""
+        yield rule["name"], base, rule["text"]
 
 
 def exit_codes_page() -> str:
-    """The codes that commands end with."""
+    """Return the list of exit codes."""
     known = [errors.UserError, errors.EnvironmentFault]
     rows = "".join(f"| {each.exit_code} | {each.__doc__} |\n" for each in known)
     stopped = errors.Interrupted.__doc__
@@ -157,4 +158,4 @@ PAGES: dict[str, Callable[[], str]] = {
     "claims_list": claims_page,
     "papers": papers_page,
 }
-"""All pages by name: the site has each as docs/reference/<name>.md."""
+"""All pages by name; the site has them in docs/reference."""

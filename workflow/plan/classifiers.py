@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 
 from plan.layout import Layout, Wildcards
-from plan.raw import Source
+from plan.raw import Source, own_folder
 
 from headcount.base.errors import EnvironmentFault
 from headcount.base.folders import CLASSIFIER_FILES, CLASSIFIER_SOURCES
@@ -40,11 +39,8 @@ class Classifiers:
 
     def source(self, name: str) -> Source:
         """Return where a model comes from."""
-        model, own = self.models[name], []
-        if model.path:
-            globs = (Path(model.path).glob(kind) for kind in CLASSIFIER_SOURCES)
-            names = {path.name for paths in globs for path in paths} or _NEEDED
-            own = [f"{model.path}/{name}" for name in sorted(names)]
+        model = self.models[name]
+        own = own_folder(model.path, CLASSIFIER_SOURCES, _NEEDED) if model.path else []
         entry = f"{model.hub}@{model.revision}" if model.hub else f"own {model.path}"
         settings = f"config/{self._layout.experiment}.yaml"
         return Source(f"model.{name}", "fetch_classifier", entry, own, settings=settings)
@@ -52,11 +48,9 @@ class Classifiers:
     def sources(self) -> Iterator[tuple[Source, list[str]]]:
         """Yield the source of every model, with files that depend on it."""
         folders = self.folders("masking")
+        outputs = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
         for name in self.models:
-            yield (
-                self.source(name),
-                [f"{folder}/classifier_ablation.csv" for _, folder in folders],
-            )
+            yield self.source(name), outputs
 
     @property
     def manifests(self) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from plan.layout import Layout, Wildcards
-from plan.raw import Source
+from plan.raw import Source, own_folder
 
 from headcount.base.errors import UserError
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
@@ -70,11 +70,10 @@ class Imported:
 
     def source(self, name: str) -> Source:
         """Return where a model comes from."""
-        model, own = self._models[name], []
-        if model.path:
-            globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
-            files = model.files or {path.name for paths in globs for path in paths} or _NEEDED
-            own = [f"{model.path}/{file}" for file in sorted(files)]
+        model = self._models[name]
+        own = [f"{model.path}/{file}" for file in sorted(model.files)] if model.path else []
+        if model.path and not own:
+            own = own_folder(model.path, PRETRAINED_SOURCES, _NEEDED)
         entry = model.model_dump_json(include={*PretrainedFiles.model_fields})
         pinned = {f"{model.path}/{file}": s for file, s in model.files.items() if s and own}
         return Source(f"pretrained.{name}", "fetch_pretrained", entry, own, pinned, MODELS)

@@ -25,10 +25,12 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
         names = rule.wildcard_names
         if "pair" not in names:
             continue
-        own = runs.get(rule.name, plan.runs)
-        phases = [("train", plan.runs), ("prune", plan.pruned)] if "phase" in names else [("", own)]
-        for pair, (phase, of_phase) in product(pairs.get(rule.name, plan.settings.pairs), phases):
-            values = {"pair": [pair], "phase": [phase], "run": of_phase} | _values(plan, pair, names)
+        phases = {"": runs.get(rule.name, plan.runs)}
+        if "phase" in names:
+            phases = {"train": plan.runs, "prune": plan.pruned}
+        owners = product(pairs.get(rule.name, plan.settings.pairs), phases.items())
+        for pair, (phase, own) in owners:
+            values = _values(plan, pair, names) | {"pair": [pair], "phase": [phase], "run": own}
             yield rule.name, {name: values[name] for name in names}
 
 

@@ -24,7 +24,7 @@ class Layout:
         return f"results/{self.experiment}"
 
     def run(self, phase: str, pair: str = "{pair}", run: str = "{run}", seed="{seed}") -> str:
-        """Return the folder of a phase's files of a run; parts that are not given stay wildcards."""
+        """Return the folder of a run in a phase; parts that are not given stay wildcards."""
         return f"{self.results}/{phase}/{pair}/{run}/seed{seed}"
 
     def beside(self, phase: str, w: Wildcards, run: str, *names: str) -> list[str]:

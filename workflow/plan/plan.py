@@ -1,6 +1,5 @@
 """One experiment as the rules see it: its runs, its test sets, and flags of its settings."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_lette
 from headcount.base.settings.reader import at_key_of
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.training_runs import BASELINE
-from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.words import uses_jieba
 
 CONFIG = Path("config")
@@ -50,11 +48,10 @@ class Plan:
         self.layout = Layout(name, self.settings.pairs, self.settings.seeds)
         self.classifiers = Classifiers(self.layout, self.settings)
         self.imported = Imported(self.settings, self.corpora)
-        self._own, self._fetched = OwnFiles(dry), read_lock(LOCK)
+        self._own = OwnFiles(dry)
         self._check(CONFIG / f"{name}.yaml")
         if not dry:
-            self.classifiers.check_library()
-            self._check_jieba()
+            self._check_extras()
         self.pruning = Pruning(self.layout, self.settings)
 
     def _check(self, file: Path) -> None:
@@ -79,21 +76,12 @@ class Plan:
         with at_key_of(file):
             self.imported.check_sizes()
 
-    def _check_jieba(self) -> None:
-        """Raise EnvironmentFault where jieba is to split words, and is missing."""
+    def _check_extras(self) -> None:
+        """Raise EnvironmentFault where a package is missing that jobs need."""
+        self.classifiers.check_library()
         for corpus, *languages in map(parse_pair, self.settings.pairs):
-            for language in languages:
+            for language in languages:  # jieba
                 uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
-
-    def report_fetched(self) -> None:
-        """Report files that jobs have fetched first, whose checksums nobody knew."""
-        new = [address for address in read_lock(LOCK) if address not in self._fetched]
-        if new:
-            print(
-                f"note: fetched for the first time: {', '.join(new)}. Their checksums are recorded "
-                f"in {LOCK} from now on; commit that file, so that everyone has the same data",
-                file=sys.stderr,
-            )
 
     @property
     def runs(self) -> list[str]:

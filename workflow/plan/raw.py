@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import WORDS, Corpus
@@ -91,6 +92,12 @@ class Raw:
         trees = (self.of_tree(f"{w['corpus']}.{t}") for t in self._corpora[w["corpus"]].trees or {})
         fitting = (source for source in trees if source.recipe == w["recipe"])
         return next(fitting, self.of(w["corpus"]))
+
+
+def own_folder(folder: str, patterns: Iterable[str], needed: Iterable[str]) -> list[str]:
+    """Return the files of a model's own folder; those that it needs if it is not there."""
+    paths = [path for pattern in patterns for path in Path(folder).glob(pattern)]
+    return [f"{folder}/{name}" for name in sorted({path.name for path in paths} or {*needed})]
 
 
 def _own(files: Iterable[File]) -> tuple[list[str], dict[str, str]]:

@@ -73,7 +73,6 @@ _CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
-    "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
     "outputs": Input("outputs", "tables, figures", ("<name>.csv",)),
     "counts": Input("pairs", "text", ("<split>.json",)),
     "text": Input("pairs", "text", ("<split>.src", "<split>.tgt")),
