@@ -73,7 +73,7 @@ def test_parameters_name_kinds_settings_arguments_and_other_functions(tmp_path):
 
 
 def test_a_scored_kind_has_metric_and_score(tmp_path, monkeypatch):
-    monkeypatch.setitem(INPUTS, "ablation", INPUTS["untuned"]._replace(columns=()))
+    monkeypatch.setitem(INPUTS, "ablation", INPUTS["ablation"]._replace(columns=(), rows=""))
     path = write(tmp_path, "a", "test_set,bleu\ntest,31.5\n", "ablation.csv")
     frame = Data({"ablation": [path]}, {}).load("ablation")
     assert frame.iloc[0][["metric", "score"]].tolist() == ["bleu", 31.5]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.figures.render import draw
-from headcount.analysis.figures.style import COLOURS, make_styles, style_groups
+from headcount.analysis.figures.style import COLOURS, make_styles, style_groups, symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 
@@ -99,3 +99,53 @@ def test_styles_are_distinct_and_collapsed_runs_hollow():
     assert styles["run1"]["label"] == "first"
     assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
+
+
+def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
+    frame = pd.DataFrame({"pair": "p", "x": [-30.0, 1, 40], "y": [-1.0, 0, 1]})
+    axes = {"x": {"scale": "symlog", "linear": 2}, "y": {"scale": "symlog", "linear": 2}}
+    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal"}]
+    (panel,) = drawn(frame, panels=["pair"], layers=layers, **axes).axes
+    labels = [label.get_text() for label in panel.get_xticklabels()]
+    assert sorted(labels, key=float) == ["-32", "-8", "-2", "0", "+2", "+8", "+32"]
+    assert (panel.get_xscale(), panel.get_yscale()) == ("symlog", "linear")
+    assert list(symlog_ticks(0.5, 4)) == [0, -0.5, 0.5, -1, 1, -2, 2, -4, 4]
+
+
+def test_both_axes_of_an_equal_diagonal_are_alike():
+    frame = pd.DataFrame({"pair": "p", "x": [0.0, 10], "y": [-3.0, 1]})
+    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal", "equal": True}]
+    (panel,) = drawn(frame, panels=["pair"], layers=layers).axes
+    assert panel.get_xlim() == panel.get_ylim() and panel.get_xlim()[0] < -3
+
+
+def test_an_empty_layer_has_no_entry_in_the_legend():
+    layers = [LINE | {"style": False, "label": "all"}]
+    layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
+    figure = drawn(POINTS, panels=["pair"], style="run", layers=layers)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all"]
+
+
+def test_cells_of_every_panel_and_names_of_groups_of_rows():
+    rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
+    rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
+    heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
+    layer = heat | {"own_cells": True, "names": 1}
+    first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
+    assert first.images[0].get_array().shape == (2, 2)
+    assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
+    assert [label.get_text() for label in first.get_yticklabels()] == ["enc", "dec"]
+    assert [label.get_text() for label in second.get_xticklabels()] == ["0", "5"]
+
+
+def test_columns_stand_side_by_side_with_text_in_cells():
+    layer = {"mark": "heat", "x": "masked", "y": "run", "colour": "_value", "text": "{_value:.0f} "}
+    figure = drawn(POINTS[:4], panels=["pair"], across=["low", "high"], layers=[layer])
+    low, high, _ = figure.axes
+    assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
+    assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]
+
+
+def test_a_declaration_may_choose_colours():
+    figure = drawn(POINTS, style="run", layers=[LINE], colours={"b": "#bbbbbb", "c": "red"})
+    assert [line.get_color() for line in figure.axes[0].get_lines()] == [COLOURS[0], "#bbbbbb"]

@@ -9,7 +9,7 @@ import pytest
 
 from headcount.analysis.cells import FORMATS, cell, p_value, readable
 from headcount.analysis.outputs import Output
-from headcount.analysis.writer import Text, readable_table, write_table
+from headcount.analysis.writer import Text, readable_table, write_data, write_table
 from headcount.base.errors import UserError
 
 NAN = math.nan
@@ -28,6 +28,8 @@ def output(**fields):
         ({"mean_sd": "a", "sign": True}, "+2.50 ± 2.12"),  # 1 and 4: deviation 3 / √2
         ({"mean_sd": "a", "where": "run == 'x'"}, "1.00"),
         ({"mean_range": "a"}, "2.50 (1.00 to 4.00)"),
+        ({"span": "a"}, "1.00 to 4.00"),
+        ({"mean": "low", "per": "run"}, "0.00"),  # x has −1 and 1, y nothing
         ({"mean_significant": "small"}, "0.0123"),
         ({"mean_count": "a"}, "2.5"),
         ({"percent": "small", "digits": 1}, "1.2 %"),
@@ -102,3 +104,9 @@ def test_infinite_numbers_and_empty_tables_are_refused(tmp_path, frame):
     with pytest.raises(UserError, match="t: "):
         write_table(output(), pd.DataFrame(frame), Text("", [], []), tmp_path, {})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_csv_has_the_columns_of_its_declaration(tmp_path):
+    frame = pd.DataFrame({"run": ["a"], "score": [1.5], "drawn": [7]})
+    write_data(output(csv_columns=["score", "run"], csv={"score": "bleu"}), frame, tmp_path)
+    assert (tmp_path / "t.csv").read_text() == "bleu,run\n1.5,a\n"

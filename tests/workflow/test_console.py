@@ -18,7 +18,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
 
 from headcount.analysis.report import answers
-from headcount.analysis.report.answers import main_claims
+from headcount.analysis.report.answers import decided_claims
 from snakemake_logger_plugin_headcount import LogHandler
 from snakemake_logger_plugin_headcount.display import Display, console_on
 from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken
@@ -227,20 +227,18 @@ def test_a_job_is_told_in_the_phase_of_dvc_that_has_its_files(monkeypatch):
     assert phases.phase_of("elsewhere/file", declared) is None
 
 
-def test_main_claims_are_the_first_decided_ones(tmp_path):
-    assert main_claims(tmp_path, 3) == ([], 0)
-    verdicts = ("undecided", "holds", "not applicable", "does not hold", "holds")
+def test_decided_claims_are_told_in_their_order(tmp_path):
+    assert decided_claims(tmp_path) == []
     known = {"paper": "A 2020", "statistic": "share", "seeds": 1, "value": 0.5}
+    verdicts = ("undecided", "holds", "does not hold")
     rows = [known | {"statement": f"Claim {n}.", "verdict": v} for n, v in enumerate(verdicts)]
     (tmp_path / "tables").mkdir()
     table = pd.DataFrame(rows).reindex(columns=answers._COLUMNS)
     table.to_csv(tmp_path / answers.TABLE, index=False)
-    lines, number = main_claims(tmp_path, 2)
-    assert [line.splitlines()[0] for line in lines] == [
+    assert [line.splitlines()[0] for line in decided_claims(tmp_path)] == [
         "  holds: Claim 1. (A 2020)",
-        "  does not hold: Claim 3. (A 2020)",
+        "  does not hold: Claim 2. (A 2020)",
     ]
-    assert number == 3
 
 
 def test_warnings_of_outputs_are_logged_once(monkeypatch, tmp_path):
@@ -353,6 +351,6 @@ def test_a_run_of_ours_ends_with_the_report_its_warnings_and_claims(origin, monk
     pages = sorted(page for page in found if page.parent.name in ("tables", "figures"))
     for warning in load(monkeypatch, "outputs").read_warnings(pages):
         assert f"warning: {warning}\n" in after
-    claims, number = main_claims(copy.folder / results, 3)
-    first = f"; the first {len(claims)} of {number} decided claims:" if claims else ""
-    assert "\n".join([f"The report: {results}/report.html{first}", *claims]) in after
+    claims = decided_claims(copy.folder / results)
+    first = f"; the first {len(claims[:3])} of {len(claims)} decided claims:" if claims else ""
+    assert "\n".join([f"The report: {results}/report.html{first}", *claims[:3]]) in after

@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 import pytest
-from captions import check_caption
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
 from shared_results import GATHERED, ROLES, SMALLER, leave_figures_empty, times
 
@@ -136,8 +135,9 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     page = (results / "report.html").read_text()
     assert "published.art-en" in page and "<svg" in page
     assert not re.search(r"(src|href)=.https?:", page)  # opens offline
-    for words in [*results.glob("tables/*.json"), *results.glob("figures/*.json")]:
-        check_caption(words.stem, json.loads(words.read_text())["caption"])
+    for path in [*results.glob("tables/*.json"), *results.glob("figures/*.json")]:
+        caption = json.loads(path.read_text())["caption"]
+        assert 1 <= len(re.findall(r"[.?!](?= |$)", caption)) <= 3, path.name
     atlas = (results / "atlas.html").read_text()
     assert '"id":"published.art-en/baseline/1"' in atlas and len(atlas) < 6e6
     assert not re.search(r"(src|href)=.https?:", atlas)

@@ -47,14 +47,14 @@ def log_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None:
         if not any(page in job.output for job in _jobs(workflow)):
             return
         # Imported here, since it imports pandas, for which no plan should wait.
-        from headcount.analysis.report.answers import main_claims
+        from headcount.analysis.report.answers import decided_claims
 
         folder = Path(plan.layout.results)
         for warning in read_warnings(folder / name for name in outputs):
             logger.warning(f"warning: {warning}")
-        lines, decided = main_claims(folder, MAIN)
-        first = f"; the first {len(lines)} of {decided} decided claims:" if lines else ""
-        logger.info("\n".join([f"The report: {page}{first}", *lines]))
+        claims = decided_claims(folder)
+        first = f"; the first {len(claims[:MAIN])} of {len(claims)} decided claims:"
+        logger.info("\n".join([f"The report: {page}{first * bool(claims)}", *claims[:MAIN]]))
 
 
 def read_warnings(files: Iterable[Path]) -> list[str]:

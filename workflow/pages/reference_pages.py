@@ -1,19 +1,17 @@
 """Pages of the reference that are made from the code."""
 
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pages.files_page import files_page
 
+from headcount.analysis.claims.table import claims_page
 from headcount.analysis.inputs import with_groups
 from headcount.analysis.outputs import chapters
 from headcount.base import errors
 from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.base.settings.handbook import settings_page
-from headcount.findings.claims.decisions import DECISIONS
-from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
 
 CONFIG = Path(__file__).parents[2] / "config"
 RULES = Path(__file__).parents[1] / "rules"
@@ -112,29 +110,6 @@ refuses its command line, its code is 1.
 
 {errors.__doc__.removeprefix("Faults that are not bugs. ")}
 """
-
-
-def claims_page() -> str:
-    """Return the list of all claims, each with the number, rule and limits that decide it."""
-    parts = [
-        "# The claims of the papers\n",
-        "Each claim has its place in the paper and its statement, the number that decides it, the\n"
-        "rule (of the function that decides it), and the limits by their names in the rule.\n"
-        "[Claims](claims.md) explains verdicts and corrections.\n",
-    ]
-    for paper, (_, title) in PAPERS.items():
-        parts.append(f"## {title[0].upper()}{title[1:]}\n")
-        parts += [_claim(*each) for each in claims().items() if paper_of(each[0]) == paper]
-    return "\n".join(parts)
-
-
-def _claim(name: str, claim: Claim) -> str:
-    rule = " ".join(inspect.getdoc(DECISIONS[claim.decide]).split())
-    limits = ", ".join(f"`{limit}` {value}" for limit, value in claim.limits.items())
-    source = f" ({claim.limits_from})" if claim.limits_from else ""
-    listed = f"- Limits: {limits}{source}\n" if limits else ""
-    said = f"**{name}**, {claim.place}: {claim.statement}"
-    return f"{said}\n\n- Number: {claim.statistic}\n- Rule: {rule}\n{listed}"
 
 
 def papers_page() -> str:

@@ -35,6 +35,11 @@ def count(values: pd.Series) -> str:
     return str(values.nunique())
 
 
+def known(values: pd.Series) -> str:
+    """Return the number of known values."""
+    return NONE if len(values) and values.isna().all() else str(values.count())
+
+
 def total(values: pd.Series) -> str:
     """Return the sum."""
     return readable(values.sum()) if values.notna().any() else NONE
@@ -132,7 +137,7 @@ def p_value(value: float) -> str:
 
 FORMATS: dict[str, Format] = {
     function.__name__: function
-    for function in (first, text, listed, count, mean, mean_sd, mean_significant, mean_range)
+    for function in (first, text, listed, count, known, mean, mean_sd, mean_significant, mean_range)
     + (span, mean_count, percent, thousands, p, interval, ends, bounds)
 } | {"sum": total}
 """Formats that a declaration may name."""

@@ -6,7 +6,6 @@ relation or run where a head has several values, and `note` is a text beside the
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from pydantic import RootModel
@@ -40,23 +39,19 @@ MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str
 """All measures by name, in the order of tables."""
 
 
-def statistics(
-    measures: pd.DataFrame,
-    loss_change: pd.DataFrame,
-    more_measures: pd.DataFrame,
-    pruned_attention: pd.DataFrame,
-) -> pd.DataFrame:
+def statistics(data: Data) -> pd.DataFrame:
     """Return the measures that are statistics of files, with the column `measure`."""
-    rows = pd.concat([measures, loss_change, more_measures, pruned_attention], ignore_index=True)
+    kinds = ("measures", "loss_change", "more_measures", "pruned_attention")
+    rows = pd.concat(map(data.load, kinds), ignore_index=True)
     rows = rows.rename(columns={"statistic": "measure"}).astype({"value": float})
     rows = rows[rows["measure"].isin([name for name, m in MEASURES.items() if not m.function])]
     sizes = rows["measure"].isin([name for name, measure in MEASURES.items() if measure.size])
     return rows.assign(value=rows["value"].mask(sizes, rows["value"].abs()))
 
 
-def all_measures(data: Data, rows: Annotated[pd.DataFrame, statistics]) -> pd.DataFrame:
+def all_measures(data: Data) -> pd.DataFrame:
     """Return all measures of the heads of trained and pruned models, a value in each row."""
-    parts = [rows]
+    parts = [statistics(data)]
     for name, measure in MEASURES.items():
         if measure.function:
             function = getattr(sys.modules[__name__], measure.function)

@@ -7,19 +7,14 @@ import pandas as pd
 
 from headcount.analysis.captions import note, scored, setting
 from headcount.analysis.frames import BASE, HEAD, RUN
+from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
 from headcount.base.settings.training_runs import RunSettings
 
-DECIDED = 0.9
-"""A gate has decided if its probability of 0, or of 1, is above this."""
-
+_DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
-_LAMBDA = {
-    "sum": "penalty of one head in nats per target token",
-    "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
-}
 
 
 def refuse(rows: pd.DataFrame, text: str) -> None:
@@ -62,24 +57,26 @@ def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
 
     `how`: gates, ranked, drawn, scratch or subset. `start`: the run that was pruned, or random
     weights. `control`: the run with λ = 0 of the same scope, start and seed. `gates_run`: the gates
-    run with as many heads. `scope_heads` and `scope_left` count heads that gates could remove.
-    `<kind>_layers` lists heads left by layer. `polarised`: share of the gates that have decided.
-    Raises UserError for another number of heads than the gates run's, and without the control.
+    run with as many heads. `scope_…` counts heads that gates could remove. Columns of a kind: heads
+    left, by layer and as a share. `polarised`: share of the gates that have decided. Raises
+    UserError for another number of heads than the gates run's, and without the control.
     """
     counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
-    of_kind = layers.astype({"heads_left": str}).groupby([*_MODEL, "kind"])["heads_left"]
+    by_kind = layers.assign(text=layers["heads_left"].astype(str)).groupby([*_MODEL, "kind"])
+    left = by_kind["heads_left"].sum()
     parts = [
         layers[layers["gated"]].groupby(_MODEL)[counts].sum().set_axis(scope, axis=1),
-        layers.pivot_table("heads_left", _MODEL, "kind", "sum"),
-        of_kind.agg(" ".join).unstack().add_suffix("_layers"),
+        left.unstack(),
+        (left / by_kind["heads"].sum()).unstack().add_suffix("_share"),
+        by_kind["text"].agg(" ".join).unstack().add_suffix("_layers"),
     ]
     models = layers.groupby(_MODEL, sort=False)[counts].sum().join(parts).reset_index()
     chances = kept[kept["statistic"].isin(["p_zero", "p_one"])]
-    decided = chances.groupby([*RUN, *HEAD])["value"].max() > DECIDED
+    decided = chances.groupby([*RUN, *HEAD])["value"].max() > _DECIDED
     models = models.join(decided.groupby(RUN).mean().rename("polarised"), on=RUN)
-    left = models.set_index(RUN)["heads_left"]
     for name in ("gates_run", "control"):
-        models = models.join(left.rename(f"left_{name}"), on=["pair", name, "seed"])
+        left = models.set_index(RUN)["heads_left"].rename(f"left_{name}")
+        models = models.join(left, on=["pair", name, "seed"])
     wrong = models["left_control"].isna() | (models["left_gates_run"] != models["heads_left"])
     refuse(
         models[wrong],
@@ -95,24 +92,26 @@ PrunedModels = Annotated[pd.DataFrame, pruned_models]
 def with_updates(
     models: PrunedModels, start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return pruned models with their `updates`, and with `updates_before` of their start.
-
-    `equal`: whether a model from scratch had as many updates as its start and gates run together.
-    Raises UserError for a model without a curve.
-    """
+    """Return pruned models with updates of their own, of their start and of their gates run."""
     last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
     for name, run in (("updates", "run"), ("updates_before", "start"), ("with_gates", "gates_run")):
         models = models.join(last.rename(name), on=["pair", run, "seed"])
     models.loc[models["start"] == RANDOM_WEIGHTS, "updates_before"] = 0
-    refuse(
-        models[models[["updates", "updates_before"]].isna().any(axis=1)],
-        "expected curves.csv of {run} and of {start} ({pair}, seed {seed}); train them first",
-    )
-    equal = models["updates"] == models["updates_before"] + models["with_gates"]
-    return models.assign(equal=equal.where(models["how"] == "scratch"))
+    return models
 
 
 Updates = Annotated[pd.DataFrame, with_updates]
+
+
+def all_scores(
+    start_scores: list[dict[str, Any]], pruned_scores: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Return scores of pruned models and of the models that were pruned."""
+    scores = main_scores([*start_scores, *pruned_scores])
+    return scores[[*RUN, "test_set", "score", "signature"]]
+
+
+AllScores = Annotated[pd.DataFrame, all_scores]
 
 
 def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
@@ -127,8 +126,9 @@ def gates_setting(
 ) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
+    unit = "nats per target token and head" if gates.lambda_reduction == "sum" else "mean of layers"
     return [
-        f"λ: {_LAMBDA[gates.lambda_reduction]}. Gates: {gates.updates} updates, temperature "
+        f"λ: penalty of heads ({unit}). Gates: {gates.updates} updates, temperature "
         f"{gates.temperature:g}, stretch {gates.stretch_low:g} to {gates.stretch_high:g}, log α at "
         f"the start {gates.init}, rate {gates.lr:g} ({gates.lr_schedule}), rule at test time "
         f"{gates.eval}.",
@@ -138,18 +138,11 @@ def gates_setting(
 
 @note
 def updates_spent(models: Updates) -> str:
-    """Return a sentence on the updates of models that were fine-tuned and trained from scratch."""
-    scratch, random = models["how"] == "scratch", models["start"] == RANDOM_WEIGHTS
-    parts = {
-        "of the start": models.loc[~scratch & ~random, "updates_before"],
-        "of fine-tuning": models.loc[~scratch & ~random, "updates"],
-        "of gates from random weights": models.loc[~scratch & random, "updates"],
-        "from scratch": models.loc[scratch, "updates"],
-    }
+    """Return a sentence on the updates of the starts and of every way to prune."""
+    spent = {"start": models["updates_before"]} | dict(list(models.groupby("how")["updates"]))
     texts = [
-        f"{' or '.join(f'{number:,.0f}' for number in sorted(values.unique()))} {name}"
-        for name, values in parts.items()
-        if len(values)
+        f"{name} {' or '.join(map('{:,.0f}'.format, values.sort_values().unique()))}"
+        for name, values in spent.items()
     ]
     return f"Updates: {', '.join(texts)}."
 
@@ -157,8 +150,9 @@ def updates_spent(models: Updates) -> str:
 @note
 def unequal_updates(models: Updates, settings: Mapping[str, Any]) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
-    scratch = models["equal"].dropna()
-    if scratch.empty or (scratch.all() and settings["model"].imported is None):
+    scratch = models[models["how"] == "scratch"]
+    equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
+    if scratch.empty or (equal and settings["model"].imported is None):
         return ""
     return (
         "Models from scratch had not as many updates as the start and the pruning together. Their "

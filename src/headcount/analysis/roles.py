@@ -1,10 +1,8 @@
 """Roles of encoder heads: labels by relative position, by relation and for rare words."""
 
-from typing import Any
-
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.frames import HEAD, RUN, Data
 from headcount.base.settings.roles import RolesSettings
 
 KEYS = [*RUN, *HEAD]
@@ -29,33 +27,22 @@ def classes(function: str | float) -> list[str]:
     return [name for name, has in ({"positional": bool(positional)} | others).items() if has]
 
 
-def encoder_roles(
-    attention: pd.DataFrame,
-    pruned_attention: pd.DataFrame,
-    positions: pd.DataFrame,
-    pruned_positions: pd.DataFrame,
-    syntax: pd.DataFrame,
-    pruned_syntax: pd.DataFrame,
-    settings: dict[str, Any],
-) -> pd.DataFrame:
+def encoder_roles(data: Data) -> pd.DataFrame:
     """Return statistics and labels of the encoder heads of trained models, then of pruned ones.
 
     `offset` is the relative position that has most of a head's largest weights, and `share` their
     share. `function` has all labels of a head, such as `-1, v→s, rare`.
     """
     heads, places, relations = (
-        pd.concat(parts, ignore_index=True).query("kind == 'enc_self'")
-        for parts in (
-            (attention, pruned_attention),
-            (positions, pruned_positions),
-            (syntax, pruned_syntax),
-        )
+        pd.concat([data.load(kind), data.load(f"pruned_{kind}")], ignore_index=True)
+        for kind in ("attention", "positions", "syntax")
     )
+    settings: RolesSettings = data.settings["roles"]
     most = preferred(places).rename(columns={"value": "share"})[[*KEYS, "offset", "share"]]
-    table = wide(heads, ATTENTION).merge(most, "left", KEYS)
-    table = table.merge(_relations(relations, settings["roles"]), "left", KEYS)
-    positional = table["share"] >= settings["roles"].positional_share
-    rare = table["rare_two_rarest"] >= settings["roles"].rare_share
+    table = wide(heads[heads["kind"] == "enc_self"], ATTENTION).merge(most, "left", KEYS)
+    table = table.merge(_relations(relations, settings), "left", KEYS)
+    positional = table["share"] >= settings.positional_share
+    rare = table["rare_two_rarest"] >= settings.rare_share
     offsets = table["offset"].map("{:+.0f}".format).where(positional)
     labels = zip(offsets, table.pop("relations"), rare.map({True: "rare"}), strict=True)
     functions = [", ".join(label for label in row if pd.notna(label)) or None for row in labels]

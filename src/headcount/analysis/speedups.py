@@ -14,11 +14,11 @@ def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int
     Raises UserError where that model was not timed.
     """
     of_whole = table[table["model"] == whole].set_index(setup)[speed].rename("whole")
-    found = table.join(of_whole, on=setup)["whole"]
-    if found.isna().any():
-        where = dict(table.loc[found.isna(), setup].iloc[0])
+    reference = table.join(of_whole, on=setup)["whole"]
+    if reference.isna().any():
+        where = dict(table.loc[reference.isna(), setup].iloc[0])
         raise UserError(f"times of {where}: expected {whole} among the models, found none")
-    return table[speed] / found
+    return table[speed] / reference
 
 
 def speedup_intervals(raw: pd.DataFrame, setup: list[str], whole: str | int) -> pd.DataFrame:

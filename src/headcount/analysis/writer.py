@@ -38,7 +38,7 @@ def write_table(
 
     Raises UserError if the frame has no row or an infinite number.
     """
-    _check(frame, folder / output.name)
+    _check(frame, folder / output.name, output.allow_empty)
     write_data(output, frame, folder)
     shown = readable_table(output, frame)
     write_text(folder / f"{output.name}.md", _markdown(shown, text))
@@ -68,12 +68,13 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.query(output.where) if output.where else frame
     if not output.columns:
         return frame.map(readable).rename(columns=_heading)
+    headings = [_heading(output.csv.get(name, name)) for name in output.rows]
     lines = []
     for key, group in frame.groupby(output.rows, sort=False, dropna=False):
-        names = dict(zip(map(_heading, output.rows), map(readable, key), strict=True))
+        names = dict(zip(headings, map(readable, key), strict=True))
         cells = {heading: cell(group, spec) for heading, spec in output.columns.items()}
         lines.append(names | cells)
-    shown = pd.DataFrame(lines, columns=[*map(_heading, output.rows), *output.columns])
+    shown = pd.DataFrame(lines, columns=[*headings, *output.columns])
     empty = [
         heading
         for heading, spec in output.columns.items()
@@ -86,8 +87,8 @@ def _heading(column: str) -> str:
     return column.replace("_", " ").strip()
 
 
-def _check(frame: pd.DataFrame, path: Path) -> None:
-    if frame.empty:
+def _check(frame: pd.DataFrame, path: Path, allow_empty: bool) -> None:
+    if frame.empty and not allow_empty:
         raise UserError(f"{path}: expected rows, found an empty table; are its inputs there?")
     numbers = frame.select_dtypes("number")
     for column in numbers.columns[np.isinf(numbers.to_numpy(float)).any(axis=0)]:

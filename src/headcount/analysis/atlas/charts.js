@@ -22,9 +22,8 @@ async function show(figure, spec, name, rows) {
   spec.description = byId(`${figure}-title`).textContent;
   spec.datasets = {[name]: rows.map((row, order) => ({...row, order}))};
   views[figure]?.finalize();
-  const options = {mode: "vega-lite", config: data.style, actions: false, renderer: "svg",
-    ast: true, patch: hideBox};
-  views[figure] = (await vegaEmbed(byId(figure), spec, options)).view;
+  const how = {config: data.style, actions: false, renderer: "svg", ast: true};
+  views[figure] = (await vegaEmbed(byId(figure), spec, {...how, patch: hideBox})).view;
 }
 
 // A page that is not laid out yet has no width, and is drawn again when it has.

@@ -13,6 +13,7 @@ from matplotlib.ticker import (
 )
 
 from headcount.analysis.captions import fill
+from headcount.analysis.figures.style import symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
@@ -41,6 +42,9 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         step = -(-len(cells) // 10) if side == "x" else 1
         cells = cells.iloc[::step]
+        if side == "y" and "names" in layer:
+            columns = columns[: layer["names"]]
+            cells = cells[cells[columns].ne(cells[columns].shift()).any(axis=1)]
         names = [
             " ".join(value_label(spec, value) for value in row) for row in cells[columns].to_numpy()
         ]
@@ -62,7 +66,8 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
-    is_heat = any(layer["mark"] == "heat" for layer in spec.layers)
+    heats = [layer for layer in spec.layers if layer["mark"] == "heat"]
+    is_heat = bool(heats) and not heats[0].get("own_cells")
     if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
         panel.set_ylabel("")
         panel.tick_params(labelleft=False)
@@ -81,7 +86,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
     elif scale == "symlog":
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=options.get("linear", 1))
+        _set_symlog(panel, side, options.get("linear", 1))
     if options.get("integer"):
         width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
         axis.set_major_locator(MaxNLocator(6 if width > 2.5 else 4, integer=True))
@@ -97,6 +102,15 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     if side == "x":
         limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
     getattr(panel, f"set_{side}lim")(**limits)
+
+
+def _set_symlog(panel: Axes, side: str, linear: float) -> None:
+    """Make one axis logarithmic beyond ± `linear`, if it reaches far beyond."""
+    most = max(map(abs, getattr(panel, f"get_{side}lim")()))
+    if most > 2 * linear:
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear, base=2)
+        ticks = symlog_ticks(linear, most)
+        getattr(panel, f"set_{side}ticks")(list(ticks), list(ticks.values()))
 
 
 def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:

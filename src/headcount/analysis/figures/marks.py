@@ -130,8 +130,13 @@ def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 @mark
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw the line on which x and y are equal."""
+    """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+    if layer.get("equal"):
+        sides = np.array([panel.get_xlim(), panel.get_ylim()])
+        room = 0.04 * np.ptp(sides)
+        ends = (sides.min() - room, sides.max() + room)
+        panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
 @mark
@@ -172,9 +177,9 @@ def heat(
         for place in zip(chosen["_x"], chosen["_y"], strict=True):
             panel.annotate(text, place, fontsize=8, path_effects=[_RIM], **look)
     for row in rows.to_dict("records") if "text" in layer else ():
-        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.5
+        dark = sum(image.cmap(image.norm(row[layer["colour"]]))[:3]) < 1.7
         look |= {"fontsize": 7, "color": "white" if dark else "black"}
-        text = layer["text"].format(**row)
+        text = layer["text"].format(**row).strip()
         panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
 

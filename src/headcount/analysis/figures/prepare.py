@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.analysis.frames import grouped
 from headcount.analysis.outputs import Draw
 
 
@@ -31,7 +32,10 @@ def _side_by_side(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories."""
+    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories.
+
+    With `own_cells: true`, cells are counted in every panel, which need not have the same.
+    """
     placed = frame.copy()
     for layer in spec.layers:
         for side in ("x", "y"):
@@ -39,7 +43,9 @@ def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
             if layer["mark"] == "heat" or is_category(frame, columns):
                 names = [columns] if isinstance(columns, str) else columns
                 keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
-                placed[f"_{side}"] = pd.factorize(keys)[0]
+                panels = spec.panels if layer.get("own_cells") else [0] * len(frame)
+                numbers = keys.groupby(grouped(frame, panels).ngroup())
+                placed[f"_{side}"] = numbers.transform(lambda panel: pd.factorize(panel)[0])
     return placed
 
 

@@ -52,7 +52,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if frame.empty:
         return message("This experiment has no such run.")
     if spec.frame:
-        frame = data.call(getattr(import_module(output.module), spec.frame), {"frame": frame})
+        function = getattr(import_module(output.module), spec.frame)
+        frame = data.call(function, {"frame": frame} | spec.options)
     spec, frame = prepared(spec, frame)
     output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
     styles = _styles(output, frame, data, collapsed)
@@ -179,6 +180,8 @@ def _draw_layers(
     image = None
     for layer in spec.layers:
         chosen = rows.query(layer["where"]) if "where" in layer else rows
+        if chosen.empty and "at" not in layer:
+            continue
         fixed = dict(layer.get("fixed", {}))
         if "label" in layer:
             fixed["label"] = layer["label"]
@@ -220,7 +223,7 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
-        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most)
+        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
     if centre is not None:
         reach = max(abs(low - centre), abs(high - centre)) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)

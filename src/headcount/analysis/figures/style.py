@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import LogNorm, to_hex
+from matplotlib.colors import LogNorm, SymLogNorm, to_hex
 from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -140,9 +141,20 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         bar.ax.yaxis.set_minor_locator(NullLocator())
+    if bar.norm.__class__ is SymLogNorm:
+        ticks = symlog_ticks(bar.norm.linthresh, bar.norm.vmax)
+        bar.set_ticks(list(ticks), labels=list(ticks.values()))
+        bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return bar
+
+
+def symlog_ticks(linear: float, most: float) -> dict[float, str]:
+    """Return labels of 0 and of doublings of `linear`, up to ± `most`: at most four on a side."""
+    count = 1 + max(0, int(np.log2(most / linear)))
+    sizes = [linear * 2**power for power in range(0, count, -(-count // 4))]
+    return {0: "0"} | {end * size: f"{end * size:+.3g}" for size in sizes for end in (-1, 1)}
 
 
 def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:

@@ -1,6 +1,7 @@
 """The claims of an experiment in its report: answers, decided claims and their evidence."""
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -9,6 +10,7 @@ import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.cells import p_value
+from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
 from headcount.base.errors import UserError
@@ -18,33 +20,35 @@ TABLE = "tables/claims.csv"
 DECIDED = ("holds", "does not hold")
 """Verdicts of decided claims, in the order of the page."""
 
-_COLUMNS = ["claim", "paper", "statement", "statistic", "verdict", "value", "low", "high"]
-_COLUMNS += ["p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
+_COLUMNS = ["claim", "paper", "place", "statement", "statistic", "verdict", "value", "low", "high"]
+_COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
 
 
 def read_claims(folder: Path) -> pd.DataFrame:
-    """Return the table of claims in a folder of results; `numbers` is their text.
+    """Return the claims that the results in a folder measure; `numbers` is their text.
 
-    `measured`: whether there is a number; `printed`: whether the paper prints one too. Without the
-    table there is no row. Raises UserError if a column is missing.
+    Without the table there is no row. Raises UserError if a column is missing.
     """
-    path = folder / TABLE
-    text = {"collapsed": str, "files": str}
+    path, text = folder / TABLE, {"collapsed": str, "files": str}
     table = pd.read_csv(path, dtype=text) if path.exists() else pd.DataFrame(columns=_COLUMNS)
     if missing := [name for name in _COLUMNS if name not in table]:
         raise UserError(f"{path}: expected the column {missing[0]}; make the table again")
     table[[*text]] = table[[*text]].fillna("")
-    known = {"measured": table["value"].notna(), "printed": table["difference"].notna()}
-    return table.assign(numbers=[_numbers(row) for row in table.itertuples()], **known)
+    return table.assign(numbers=[_numbers(row) for row in table.itertuples()])
+
+
+def elsewhere(claims: pd.DataFrame) -> tuple[int, str]:
+    """Return the number of claims that are not in a table, and the experiments that decide them."""
+    others = [claim for name, claim in ledger().claims.items() if name not in set(claims["claim"])]
+    names = Counter(name for claim in others for name in claim.needs.experiments)
+    return len(others), ", ".join(name for name, _ in names.most_common())
 
 
 def _numbers(row: Any) -> str:
     """Return value, interval, corrected p value and number of training runs of a claim."""
     ends = f" ({row.low:.2f} to {row.high:.2f})" if pd.notna(row.low) else ""
-    parts = [f"{row.value:.2f}{ends}"] if pd.notna(row.value) else []
-    if pd.notna(row.p_adjusted):
-        parts.append(f"corrected p = {p_value(row.p_adjusted)}".replace("= <", "<"))
-    return minus(", ".join([*parts, _runs(row.seeds)]))
+    p = "" if pd.isna(row.p_adjusted) else f", corrected p = {p_value(row.p_adjusted)}"
+    return minus(f"{row.value:.2f}{ends}{p.replace('= <', '<')}, {_runs(row.seeds)}")
 
 
 def _runs(seeds: float) -> str:
@@ -56,29 +60,24 @@ def minus(text: str) -> str:
     return re.sub(r"-(?=\d)", "−", text)
 
 
-def main_claims(folder: Path, most: int) -> tuple[list[str], int]:
-    """Return lines on the first decided claims of an experiment, and the number of all decided."""
+def decided_claims(folder: Path) -> list[str]:
+    """Return two lines of text on every decided claim of an experiment."""
     claims = read_claims(folder)
-    decided = claims[claims["verdict"].isin(DECIDED)]
-    lines = [
+    return [
         f"  {row.verdict}: {row.statement} ({row.paper})\n    {row.statistic}: {row.numbers}"
-        for row in decided.head(most).itertuples()
+        for row in claims[claims["verdict"].isin(DECIDED)].itertuples()
     ]
-    return lines, len(decided)
 
 
 def answers(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return an answer for each paper; none without a table of claims."""
+    """Return an answer for each paper."""
     declared = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]])
-    return [_answer(item, claims) for item in declared.root.values()] if len(claims) else []
+    return [_answer(item, claims) for item in declared.root.values()]
 
 
 def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
-    """Return the sentence that answers a question, and the number behind it as text.
-
-    The first decided claim counts, or else the first with a number.
-    """
-    known = claims[claims["claim"].isin(list(question["claims"])) & claims["value"].notna()]
+    """Return the sentence that answers a question, and the number behind it as text."""
+    known = claims[claims["claim"].isin(list(question["claims"]))]
     decided = known["verdict"].isin(DECIDED)
     if known.empty:
         return {"question": question, "sentence": question["none"], "number": ""}
@@ -88,7 +87,7 @@ def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
     ends = f"95 % interval {low} to {high}" if pd.notna(row["low"]) else "without an interval"
     return {
         "question": question,
-        "sentence": texts.get(row["verdict"], texts["undecided"]),
+        "sentence": texts[row["verdict"]].format(limit=f"{abs(row['limit']):g}"),
         "number": minus(f"{value} {texts['unit']}"),
         "interval": minus(f"{ends}, {_runs(row['seeds'])}"),
         "name": texts["number"],
@@ -96,16 +95,18 @@ def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def evidence(files: str, shown: Collection[Output]) -> list[Output]:
+def evidence(files: str, place: str, shown: Collection[Output]) -> list[Output]:
     """Return outputs that show the files of a claim, one for each file.
 
-    Of several outputs, the one that reads the fewest kinds shows most of the file.
+    Of several outputs, that of the claim's place in the paper is taken, or else the one that reads
+    the fewest kinds, since it shows most of the file.
     """
     chosen: set[str] = set()
     for name in files.split():
         path = PurePosixPath(*PurePosixPath(name).parts[1:])  # without the experiment
         showing = [output for output in shown if _shows(output, path)]
-        showing.sort(key=lambda output: len(output.required))
+        own = {o.anchor: o.title.partition(":")[0].lower() in place.lower() for o in showing}
+        showing.sort(key=lambda output: (not own[output.anchor], len(output.required)))
         chosen.update(output.anchor for output in showing[:1])
     return [output for output in shown if output.anchor in chosen]
 

@@ -10,8 +10,7 @@ from markupsafe import Markup
 _ID = re.compile(r'\b(id="|href="#|url\(#)')
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.S)
 _SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)pt" [^>]*?\bviewBox="([^"]*)"', re.S)
-_SMALLEST = 0.68  # of the size of a drawing; below it, the drawing scrolls
-_PIXELS = 4 / 3  # in a point
+_SMALLEST = 0.68 * 4 / 3  # pixels for a point of a drawing; below it, the drawing scrolls
 _LABEL = re.compile(r"\S+( \S*\w){,4}")  # the first five words name a text in a link
 
 
@@ -41,6 +40,6 @@ def inline_drawing(svg: str, name: str, description: str) -> dict[str, Any]:
     """
     element = _ID.sub(rf"\g<1>{name}-", _METADATA.sub("", svg[svg.index("<svg") :]))
     width, box = _SIZE.search(element).groups()
-    least = f"min-width: {float(width) * _PIXELS * _SMALLEST:.0f}px"
+    least = f"min-width: {float(width) * _SMALLEST:.0f}px"
     start = f'<svg role="img" aria-label="{escape(description)}" style="{least}" '
     return {"drawing": Markup(element.replace("<svg ", start, 1)), "box": box}

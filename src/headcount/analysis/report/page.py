@@ -8,7 +8,15 @@ from typing import Any
 from markupsafe import Markup
 
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
-from headcount.analysis.report.answers import DECIDED, answers, evidence, minus, read_claims
+from headcount.analysis.report.answers import (
+    DECIDED,
+    TABLE,
+    answers,
+    elsewhere,
+    evidence,
+    minus,
+    read_claims,
+)
 from headcount.analysis.report.layout import inline_drawing, share
 from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import sides
@@ -37,8 +45,7 @@ def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) 
         )
     parts = []
     for number, (folder, title) in enumerate(titles.items(), start=1):
-        paths = only or [name for name in known if (folder / name).exists()]
-        shown = [known[name] for name in paths]
+        shown = [known[name] for name in only or known if only or (folder / name).exists()]
         parts.append(_read(folder, shown, page.parent, {"title": title, "number": number}))
     write_text(page, _render(parts, [known[name] for name in only or known]))
 
@@ -52,15 +59,16 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
         )
     blocks = {item.anchor: _block(item, folder, part, page) for item in shown}
     claims = read_claims(folder)
-    claims["evidence"] = [evidence(files, shown) for files in claims["files"]]
-    answered = answers(claims)
+    where = zip(claims["files"], claims["place"], strict=True)
+    claims["evidence"] = [evidence(files, place, shown) for files, place in where]
+    answered = answers(claims) if (folder / TABLE).exists() else []
     for answer in answered:
         names = (f"figure-{name}" for name in answer["question"]["figures"])
         answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
     links = {text: folder / name for name, text in _COMPANIONS.items()}
-    links = {text: _address(path, page) for text, path in links.items() if path.exists()}
-    lists = {"answers": answered, "claims": claims.to_dict("records"), "links": links}
-    return part | lists | {"blocks": blocks}
+    links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
+    found = {"claims": claims.to_dict("records"), "elsewhere": elsewhere(claims)}
+    return part | found | {"answers": answered, "links": links, "blocks": blocks}
 
 
 def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> dict[str, Any]:
@@ -69,16 +77,14 @@ def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> di
     content = read_json(path)
     if not {"caption", "warnings", "notes", "provenance"} <= set(content):
         raise UserError(f"{path}: expected the file of this version; make it again")
-    files = {end: _address(path.with_suffix(f".{end}"), page) for end in FORMS[output.form][1]}
+    files = {
+        end: os.path.relpath(path.with_suffix(f".{end}"), page) for end in FORMS[output.form][1]
+    }
     block = {"output": output, "anchor": anchor, "of": part["title"], "files": files} | content
     if output.form == "figure":
         drawing = path.with_suffix(".svg").read_text(encoding="utf-8")
         return block | inline_drawing(drawing, anchor, f"{output.title}. {content['caption']}")
     return block | {"sides": sides(content["columns"], content["rows"])}
-
-
-def _address(path: Path, page: Path) -> str:
-    return Path(os.path.relpath(path, page)).as_posix()
 
 
 def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:

@@ -33,5 +33,5 @@ def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Outp
 def in_order(outputs: list[Output]) -> list[Output]:
     """Return outputs in their order, but a figure after the table that it is declared beside."""
     tables = {item.name: place for place, item in enumerate(outputs) if item.form == "table"}
-    places = [(tables.get(item.beside, place), place) for place, item in enumerate(outputs)]
-    return [outputs[place] for _, place in sorted(places)]
+    places = [(tables.get(o.beside, n), o.beside != "", n) for n, o in enumerate(outputs)]
+    return [outputs[place] for *_, place in sorted(places)]

@@ -71,15 +71,14 @@ def content(
     `heads` are those of the largest model. `measures` describes the measures that some head has.
     Of `models`, training runs come first. A value that was not measured is null.
     """
-    sizes = [settings["model"]] + [
-        run.own_model(settings["model"]) for run in trained_runs.values()
-    ]
-    heads = max((model.grid.heads() for model in sizes), key=len)
+    model = settings["model"]
+    models = [model, *(run.own_model(model) for run in trained_runs.values())]
+    heads = max((model.grid.heads() for model in models), key=len)
     measures = measures.assign(id=measures["measure"] + ("/" + measures["of"]).fillna(""))
     keys = [*dict.fromkeys(measures[RUN].itertuples(index=False, name=None))]
     keys.sort(key=lambda key: key[1] not in trained_runs)
     parts = [dict(list(rows.groupby(RUN))) for rows in (measures, roles, histories)]
-    models = [
+    content = [
         {"id": "/".join(map(str, key)), "name": name, "sentences": sentences.get(key, [])}
         | _model(pd.MultiIndex.from_tuples(heads, names=HEAD), *(part.get(key) for part in parts))
         for key, name in zip(keys, _names(keys), strict=True)
@@ -87,7 +86,7 @@ def content(
     return {
         "heads": [head._asdict() | {"name": head.name(), "label": head.label()} for head in heads],
         "measures": list(_described(measures, importance_unit(settings))),
-        "models": models,
+        "models": content,
         "colours": COLOURS,
     }
 
@@ -98,13 +97,9 @@ def _names(keys: list[tuple]) -> list[str]:
     return [f"{f'{pair}, ' * pairs}{run}{f', seed {seed}' * seeds}" for pair, run, seed in keys]
 
 
-def _model(
-    heads: pd.MultiIndex,
-    measures: pd.DataFrame,
-    roles: pd.DataFrame | None,
-    histories: pd.DataFrame | None,
-) -> dict[str, Any]:
+def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]:
     """Return values and notes by measure, roles, and histories of one model."""
+    measures, roles, histories = tables
     found: dict[str, Any] = {"values": {}, "notes": {}, "roles": None, "histories": []}
     for name, rows in measures.set_index(HEAD).groupby("id", sort=False):
         found["values"][name] = _cells(rows["value"].reindex(heads))
@@ -112,7 +107,8 @@ def _model(
             found["notes"][name] = _cells(rows["note"].reindex(heads))
     if roles is not None:
         labels = roles.set_index(HEAD)["function"].fillna("").reindex(heads)
-        found["roles"] = {"function": _cells(labels), "class": _cells(labels.map(_class))}
+        classes_ = labels.map(_class, na_action="ignore")
+        found["roles"] = {"function": _cells(labels), "class": _cells(classes_)}
     groups = [] if histories is None else histories.groupby(["what", "of"], sort=False)
     for (what, of), rows in groups:
         table = rows.pivot(index=HEAD, columns="step", values="value").reindex(heads)
@@ -121,10 +117,8 @@ def _model(
     return found
 
 
-def _class(function: str | float) -> str | float:
-    """Return the kind of a head's labels, `several`, or `none`; NaN without measurements."""
-    if not isinstance(function, str):
-        return function
+def _class(function: str) -> str:
+    """Return the kind of a head's labels, or `several`, or `none`."""
     kinds = classes(function or float("nan"))
     return kinds[0] if len(kinds) == 1 else "several" if kinds else "none"
 

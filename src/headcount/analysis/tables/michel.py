@@ -1,16 +1,19 @@
 """Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 
-from headcount.analysis.captions import note, ours, scored
+from headcount.analysis.captions import note, ours, scored, setting
+from headcount.analysis.cells import readable
 from headcount.analysis.frames import HEAD, RUN, with_paper
 from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
 from headcount.base.addresses import KINDS
+from headcount.base.settings.training_runs import RunSettings
 
 LEVEL = 0.01
 """Significance level of the paper for masking one head."""
@@ -51,7 +54,7 @@ def single_heads(masked: Masked) -> pd.DataFrame:
     return beside_paper(single[columns], michel.single_heads())
 
 
-def tested_heads(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
+def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
     """Return the effects of our single heads on the test sets."""
     return heads.query("source == 'ours' and test_set != 'dev'").astype({"seed": int})
 
@@ -78,7 +81,7 @@ def effects(masked: Masked) -> pd.DataFrame:
     single = masked[masked["order"] == "single"]
     for _, model in single.groupby(RUN, sort=False):
         dev, *tests = model["test_set"].unique()  # dev is the first in the file
-        by_test = dict(model.groupby("test_set"))
+        by_test = dict(list(model.groupby("test_set")))
         for one, other in combinations([*tests, dev], 2):
             second = by_test[other][[*RUN, *HEAD, "test_set", "delta"]]
             second = second.rename(
@@ -86,6 +89,13 @@ def effects(masked: Masked) -> pd.DataFrame:
             )
             parts.append(by_test[one].merge(second, on=[*RUN, *HEAD]))
     return pd.concat(parts, ignore_index=True)[[*_TESTS, *HEAD, "delta", "other_delta"]]
+
+
+def with_correlation(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the effects of heads on two test sets with their Pearson correlation `r`."""
+    models = frame.groupby(_TESTS)[["delta", "other_delta"]]
+    r = models.apply(lambda heads: heads["delta"].corr(heads["other_delta"])).rename("r")
+    return frame.join(r, on=_TESTS)
 
 
 def transfer(heads: Annotated[pd.DataFrame, effects], masked: Masked) -> pd.DataFrame:
@@ -115,18 +125,30 @@ def metric(output: Output) -> str:
 
 
 @note
+def compare_changes(output: Output) -> str:
+    """Return a sentence on the paper's BLEU beside ours."""
+    return michel.BESIDE_OURS if output.csv["score"] == "bleu" else ""
+
+
+@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
     return "sentences" if output.csv["score"] == "bleu" else "pairs"
 
 
 @note
-def ablated_on(ablation_facts: list[dict], classifier_facts: list[dict]) -> str:
-    """Return sentences on the test sets and their sizes."""
+def ablated_on(
+    frame: pd.DataFrame,
+    ablation_facts: list[dict],
+    classifier_facts: list[dict],
+    settings: Mapping[str, Any],
+    trained_runs: dict[str, RunSettings],
+) -> list[str]:
+    """Return sentences on the test sets, their sizes and the models."""
     if ablation_facts:
-        return scored(ablation_facts)
+        return [scored(ablation_facts), *setting(frame, settings, trained_runs)]
     sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
-    return f"Scored on {', '.join(dict.fromkeys(sizes))}. Accuracy in percent, changes in points."
+    return [f"Accuracy in percent on {', '.join(dict.fromkeys(sizes))}; changes in points."]
 
 
 @note
@@ -134,6 +156,6 @@ def layers_without_loss(frame: pd.DataFrame) -> str:
     """Return how many layers of each model need only one head."""
     rows = ours(frame)
     harmless = (rows["significant"] == 0) | (rows["delta"] >= 0)
-    counts = harmless.groupby([rows[name].astype(str) for name in TASK], sort=False)
-    texts = [f"{', '.join(key)}: {part.sum()} of {len(part)}" for key, part in counts]
+    counts = harmless.groupby([rows[name] for name in TASK], sort=False)
+    texts = [f"{', '.join(map(readable, k))}: {part.sum()} of {len(part)}" for k, part in counts]
     return f"Layers without a significant loss: {'; '.join(texts)}."

@@ -47,12 +47,22 @@ def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.Dat
 Profile = Annotated[pd.DataFrame, profile]
 
 
-def curves(points: Profile) -> pd.DataFrame:
-    """Return the points of our curves, then of the paper's."""
-    paper = michel.curves().assign(run="paper")
-    return beside_paper(
-        points[[*_CURVE, "index", "percent", "heads_masked", *SCORES, "metric"]], paper
-    )
+def curves(points: Profile, where: str = "") -> pd.DataFrame:
+    """Return the points of curves; `where` is a query that chooses rows."""
+    rows = points.query(where) if where else points
+    return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
+
+
+def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
+    """Return our curves, then the paper's, with bounds and the score `whole` with all heads.
+
+    Scores and bounds are the `percent` of that score, or as they are.
+    """
+    rows = with_paper(frame, michel.curves().assign(run="paper"))
+    whole = rows["score"] - rows["delta"]
+    unit = 100 / whole.where(whole > 0) if percent else 1
+    ends = {side: unit * (whole + rows[f"delta_{side}"]).clip(lower=0) for side in ("low", "high")}
+    return rows.assign(score=rows["score"] * unit, whole=whole, **ends)
 
 
 def judged(points: pd.DataFrame) -> pd.DataFrame:
@@ -70,15 +80,15 @@ def judged(points: pd.DataFrame) -> pd.DataFrame:
     sides["falls"] = known[lost].drop_duplicates("curve")
     by_curve = points.groupby("curve")
     good = points["score"] >= KEPT * by_curve["score"].transform("first")
-    table = first[_CURVE].assign(
-        heads=first["scope_heads"], step=by_curve["percent"].nth(1).set_axis(1) - first["percent"]
-    )
+    second = points[by_curve.cumcount() == 1].set_index("curve")["percent"]
+    step = second.reindex(first.index) - first["percent"]
+    table = first[_CURVE].assign(heads=first["scope_heads"], step=step)
     for name, rows in sides.items():
         table = table.join(
             rows.set_index("curve")[[*_STEP]].rename(columns=_STEP).add_prefix(f"{name}_")
         )
     kept = points[good.groupby(points["curve"]).cummin()].groupby("curve")["percent"].max()
-    return table.assign(keeps_percent=kept.where(table["step"].notna()))
+    return table.assign(keeps_percent=kept.where(step.notna()))
 
 
 def pruning(
@@ -236,6 +246,11 @@ def _statistics(profile: pd.DataFrame) -> pd.Series:
 @note
 def pruning_importance(settings: Any) -> str:
     """Return sentences on the importance by which heads are pruned."""
+    if "importance" not in settings:
+        return (
+            "Importance: size of the derivative of the loss of a pair by the multiplier of a head, "
+            "mean over dev, divided by the L2 norm of its layer unless the settings differ."
+        )
     ablation, importance = settings["ablation"], settings["importance"]
     by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
     scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})

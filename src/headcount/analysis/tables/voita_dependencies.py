@@ -30,19 +30,15 @@ def best_heads(syntax: pd.DataFrame, settings: dict[str, Any]) -> pd.DataFrame:
     best = rows.loc[tests["hits"].idxmax()].reset_index(drop=True)
     half = rows.loc[tests["half_hits"].idxmax()].reset_index(drop=True)
     ends = [wilson(*counts) for counts in best[["hits", "trials"]].to_numpy(int)]
-    only = best[["head_only", "baseline_only"]].to_numpy(int)
-    best["p"] = [mcnemar(*counts) for counts in only]
+    best["p"] = [mcnemar(*only) for only in best[["head_only", "baseline_only"]].to_numpy(int)]
     best["p"] = (best["p"] * tests.size().to_numpy()).clip(upper=1)
     best[["low", "high"]] = pd.DataFrame(ends, columns=["low", "high"])
     best["held_out"] = (half["hits"] - half["half_hits"]) / (half["trials"] - half["half_trials"])
     best["baseline"] = best["baseline_hits"] / best["trials"]
     best["heads_above"] = tests["above"].sum().to_numpy()
-    best = best.rename(columns={"value": "accuracy"})
-    best = best.assign(margin=best["accuracy"] - best["baseline"])
-    return _with_arrows(with_paper(best[_COLUMNS], voita.dependency_scores()))
-
-
-def _with_arrows(table: pd.DataFrame) -> pd.DataFrame:
+    best["margin"] = best["value"] - best["baseline"]
+    best = best.rename(columns={"value": "accuracy"})[_COLUMNS]
+    table = with_paper(best, voita.dependency_scores())
     return table.assign(_arrow=list(map(arrow, table["relation"], table["direction"])))
 
 
@@ -60,15 +56,16 @@ def best_on_first_treebank(
 
     For the figure, `_model` and `_test` name them; `_model` says which trainings collapsed.
     """
-    ours = on_first_treebank(best[best["source"] == "ours"])
+    ours = on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
     labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
     points = with_paper(ours[_POINTS], paper)
-    runs = points["run"].map(lambda run: f"{run} ({labels[run]})" if run in labels else run)
-    several = ours["pair"].nunique() > 1
-    points["_model"] = (points["pair"] + ", " + runs if several else runs).fillna(points["pair"])
-    points = _with_arrows(points)
-    points["_test"] = points["relation"] + "\n" + points["_arrow"]
+    labels = {run: f"{run} ({text})" for run, text in labels.items()}
+    runs = points["run"].astype("str").replace(labels)
+    runs = points["pair"] + ", " + runs if ours["pair"].nunique() > 1 else runs
+    points["_model"] = runs.fillna(points["pair"])
+    arrows = list(map(arrow, points["relation"], points["direction"]))
+    points["_test"] = points["relation"] + "\n" + arrows
     return points[[*_POINTS[:-1], "source", "seed", "_model", "_test"]]
 
 

@@ -11,7 +11,7 @@ from headcount.analysis.measures import survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
 from headcount.base.addresses import Head
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.lines import clean_lines
 
@@ -22,11 +22,9 @@ FUNCTIONS += ("rare and syntactic", "positional and rare and syntactic", "rare o
 FUNCTIONS += ("unknown",)
 _MAPS = 3  # as in the paper's Figure 5
 
-Roles = Annotated[pd.DataFrame, encoder_roles]
-
 
 def every_head(
-    roles: Roles,
+    roles: Annotated[pd.DataFrame, encoder_roles],
     relevance: pd.DataFrame,
     importance: pd.DataFrame,
     survival: Annotated[pd.DataFrame, survival],
@@ -40,9 +38,9 @@ def every_head(
         heads = heads.merge(other, "left", KEYS)
     sizes = heads["relevance"].abs().groupby([heads["model"], heads["layer"]])
     heads["rank"] = sizes.rank(ascending=False, method="first").astype(int)
-    numbers = [*RELEVANCE, *ATTENTION, "importance", "survival", "offset", "share"]
+    columns = [*KEYS, "rank", "function", *RELEVANCE, *ATTENTION, "importance", "survival"]
     ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
-    return ordered[[*KEYS, "rank", "function", *numbers]]
+    return ordered[[*columns, "offset", "share"]]
 
 
 def head_maps(
@@ -59,9 +57,8 @@ def head_maps(
     ours = heads[heads["run"].isin(masking if masked else [BASE])]
     paper = voita.ranked_heads()
     maps = with_paper(ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1))
-    lines = maps["function"].fillna("").str.split(", ")
-    more = lines.str.len().gt(2).map({True: " …", False: ""})
-    return maps.assign(_function=lines.str[:2].str.join("\n").str.replace("-", "−") + more)
+    lines = maps["function"].fillna("").str.replace("-", "−").str.split(", ")
+    return maps.assign(_function=lines.str[:2].str.join("\n"))
 
 
 def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +92,9 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
 
 
 def functions_left(
-    roles: Roles, pruned_runs: dict[str, PrunedSettings], data: Data
+    roles: Annotated[pd.DataFrame, encoder_roles],
+    pruned_runs: dict[str, PrunedSettings],
+    data: Data,
 ) -> pd.DataFrame:
     """Return the number of encoder heads with each function, for trained and pruned models.
 
@@ -116,15 +115,22 @@ def functions_left(
     starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
     table["start"] = starts.fillna(table["run"])
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
-    return _in_bars(with_paper(table[columns], voita.functions_left()))
+    return with_paper(table[columns], voita.functions_left())
 
 
-def _in_bars(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with places of stacked bars, for models of sweeps and the baseline."""
-    model = [*RUN, "heads_left", "source"]
-    order = table.drop_duplicates(model).sort_values("heads_left", ascending=False, kind="stable")
-    order["_bar"] = order.groupby(["source", "pair", "start"], dropna=False).cumcount()
-    table = table.merge(order[[*model, "_bar"]], "left", model)
-    heads = table.groupby(model, dropna=False)["heads"]
-    starts = {BASE, *table.loc[table["scope"].notna(), "start"]}
-    return table.assign(_bottom=heads.cumsum() - table["heads"], _shown=table["start"].isin(starts))
+def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return stacked bars of the models of every sweep over λ, and of the model before pruning.
+
+    Gates from random weights prune no model, and stand beside the baseline.
+    """
+    pruned, parts = frame[frame["scope"].notna()], []
+    keys = ["source", "pair", "start", "scope"]
+    for (_, pair, start, scope), rows in pruned.groupby(keys, sort=False, dropna=False):
+        trained = BASE if start == RANDOM_WEIGHTS else start
+        whole = frame["run"].eq(trained) & frame["pair"].eq(pair) & frame["scope"].isna()
+        bars = pd.concat([frame[whole], rows]).assign(start=start, scope=scope)
+        bars = bars.sort_values("heads_left", ascending=False, kind="stable")
+        number = bars.groupby(["heads_left", *RUN], sort=False, dropna=False).ngroup()
+        top = bars["heads"].groupby(number).cumsum()
+        parts.append(bars.assign(bar=number, bottom=top - bars["heads"]))
+    return pd.concat(parts)

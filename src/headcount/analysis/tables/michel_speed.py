@@ -1,0 +1,74 @@
+"""Speed of models without a share of their heads, and the time that importance takes."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.captions import note
+from headcount.analysis.frames import RUN, Data, with_paper
+from headcount.analysis.published import michel
+from headcount.analysis.speedups import speedup_intervals, speedups
+from headcount.analysis.stats import paired_t
+from headcount.base.files import read_json
+
+_SETUP = [*RUN, "phase", "batch_size"]
+
+
+def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
+    """Return sentences per second by percent of heads removed, phase and batch size.
+
+    `mean` and `sd` (ddof 1) are over repeats, `steps` are of the search, per sentence. `speedup`
+    compares steps per second with the model with all heads.
+    """
+    raw = share_speed.assign(
+        rate=share_speed["sentences"] / share_speed["seconds"],
+        steps=share_speed["steps"] / share_speed["sentences"],
+    )
+    model = [*_SETUP, "model", "heads_left", "parameters", "steps"]
+    rates = raw.groupby(model, sort=False)["rate"]
+    table = rates.agg(repeats="size", mean="mean", sd="std").reset_index()
+    table["speed"] = table["mean"] * table["steps"]
+    table["speedup"] = speedups(table, "speed", _SETUP, 0)
+    table = table.merge(speedup_intervals(raw, _SETUP, 0), how="left", on=[*_SETUP, "model"])
+    columns = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "sd", "steps"]
+    columns += ["speedup", "speedup_low", "speedup_high"]
+    return table.rename(columns={"model": "percent"})[columns].assign(source="ours")
+
+
+def speed_with_paper(share_speed: pd.DataFrame) -> pd.DataFrame:
+    """Return speeds beside those of the paper's BERT."""
+    paper = michel.speed()
+    whole = paper[paper["percent"] == 0].set_index("batch_size")["mean"]
+    gains = paper["mean"] / paper["batch_size"].map(whole)
+    return with_paper(speed(share_speed), paper.assign(speedup=gains))
+
+
+def importance_time(importance_speed: pd.DataFrame) -> pd.DataFrame:
+    """Return geometric means of seconds for importance and for training on the same batches.
+
+    The interval of their ratio is a t interval of its logarithm over repeats.
+    """
+    rows = []
+    for key, times in importance_speed.groupby(RUN, sort=False):
+        logs = np.log(times.pivot(index="repeat", columns="work", values="seconds"))
+        gaps = (logs["importance"] - logs["training"]).to_numpy()
+        ends = paired_t(gaps)[:2] if len(gaps) > 1 else (np.nan, np.nan)
+        means = logs.mean()
+        rows.append((*key, len(gaps), *np.exp([*means, gaps.mean(), *ends])))
+    columns = [*RUN, "repeats", "importance", "training", "ratio", "ratio_low", "ratio_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@note
+def timed_on(data: Data) -> str:
+    """Return a sentence on the text and the machines that speeds were measured with."""
+    facts: list[dict[str, Any]] = [
+        read_json(path.with_suffix(".json")) for path in data.files("share_speed")
+    ]
+    machines = {
+        f"{run['sentences']} sentences of dev, {run['threads']} thread(s) of a {run['device']}, "
+        f"beam {run['beam']}"
+        for run in facts
+    }
+    return f"Timed on {'; '.join(sorted(machines))}."

@@ -1,0 +1,192 @@
+"""The registry of measures of heads, the labels of encoder heads, and agreement of measures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headcount.analysis.frames import Data
+from headcount.analysis.measures import MEASURES, Measure, all_measures, learnt, survival
+from headcount.analysis.published import voita
+from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
+from headcount.analysis.tables.voita_agreement import _compare, agreement, quadrature
+from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.runs import PrunedSettings, label
+
+BASE = ("p", "baseline", 1)
+HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("enc_self", 1, 0), ("enc_self", 1, 1)]
+
+
+class Given(Data):
+    """Data with frames in place of files; kinds without a frame are empty."""
+
+    def __init__(self, **frames):
+        super().__init__({}, {"roles": RolesSettings()})
+        self.frames = frames
+
+    def load(self, kind):
+        return self.frames[kind] if kind in self.frames else super().load(kind)
+
+
+def values(run=BASE, heads=HEADS, **statistics) -> pd.DataFrame:
+    """Return statistics of heads as their files have them."""
+    rows = [
+        (*run, *head, name, value)
+        for name, column in statistics.items()
+        for head, value in zip(heads, column, strict=False)
+    ]
+    return pd.DataFrame(rows, columns=[*KEYS, "statistic", "value"])
+
+
+def runs(*names: str) -> dict[str, PrunedSettings]:
+    settings = [PrunedSettings.model_validate(name) for name in names]
+    return {label(run): run for run in settings}
+
+
+def test_relevance_counts_by_its_size_and_other_statistics_are_left_out() -> None:
+    rows = values(relevance=[-0.7, 0.3], relevance_low=[0, 0], shapley=[-2.0])
+    table = all_measures(Given(measures=rows))
+    assert table[["measure", "head", "value"]].to_numpy().tolist() == [
+        ["relevance", 0, 0.7], ["relevance", 1, 0.3], ["shapley", 0, -2],
+    ]  # fmt: skip
+    assert table[["of", "note"]].isna().all(axis=None)
+
+
+def test_a_new_measure_costs_one_entry(monkeypatch) -> None:
+    entry = Measure(title="sink", unit="share", more="more at EOS", source="s.csv", compared=True)
+    monkeypatch.setitem(MEASURES, "sink", entry)
+    table = all_measures(Given(measures=values(sink=[1, 2, 3, 4.0], importance=[1, 2, 3, 4.0])))
+    assert set(table["measure"]) == {"sink", "importance"}
+    rows = agreement(table).query("kind == 'enc_self' and scope == 'all heads'")
+    assert rows[["first", "second", "spearman"]].to_numpy().tolist() == [["importance", "sink", 1]]
+
+
+def test_survival_counts_runs_with_a_penalty_and_the_head_in_scope() -> None:
+    names = ["gates-enc_self-l0.2", "gates-all-l0.3", "gates-all-l0", "gates-all-l0.1-from-none"]
+    known = runs(*names, "subset-all-k3")
+    heads = [*HEADS[:2], ("dec_self", 0, 0)]
+    gates = [[1, 0, 1], [0.5, 0, 0], [1, 1, 1], [1, 1, 1], [0, 1, 1]]
+    kept = pd.concat(
+        values(("p", run, 1), heads, gate=gate) for run, gate in zip(known, gates, strict=True)
+    )
+    left = survival(kept, known)
+    # The decoder head is in the scope of gates-all-l0.3 alone.
+    assert left[["kind", "head", "value"]].to_numpy().tolist() == [
+        ["enc_self", 0, 1], ["enc_self", 1, 0], ["dec_self", 0, 0],
+    ]  # fmt: skip
+    assert set(left["run"]) == {"baseline"}
+    assert survival(kept, known, "subset")["value"].tolist() == [0, 1, 1]
+
+
+def test_gates_are_measures_of_the_pruned_model_and_of_its_start() -> None:
+    known = runs("gates-all-l0.3", "gates-all-l0.1-from-none")
+    kept = pd.concat(values(("p", run, 1), p_zero=[0.25]) for run in known)
+    rows = learnt(kept, known, "gates", "p_open")
+    trained, scratch = known
+    assert rows[["run", "of", "value"]].to_numpy().tolist() == [
+        [trained, trained, 0.75], [scratch, scratch, 0.75], ["baseline", trained, 0.75],
+    ]  # fmt: skip
+
+
+def test_lost_score_is_of_single_heads_on_the_first_test_set() -> None:
+    rows = [
+        ("dev", "single", *HEADS[0], -9, -9, -9), ("web", "none", None, None, None, 0, 0, 0),
+        ("web", "single", *HEADS[0], -0.25, -1.5, 1), ("web", "all_but_one", *HEADS[1], -7, -8, -6),
+        ("web", "single", *HEADS[1], 0.5, -2, 0.75), ("news", "single", *HEADS[0], -3, -4, -2),
+    ]  # fmt: skip
+    columns = ["test_set", "order", *KEYS[3:], "delta", "delta_low", "delta_high"]
+    frame = pd.DataFrame(rows, columns=columns).assign(pair="p", run="baseline", seed=1)
+    lost = all_measures(Given(ablation=frame))
+    assert lost[["measure", "head", "value", "note"]].to_numpy().tolist() == [
+        ["bleu_lost", 0, 0.25, "95\u00a0%: -1 to 1.5"],
+        ["bleu_lost", 1, -0.5, "95\u00a0%: -0.75 to 2"],
+    ]
+
+
+def positions() -> pd.DataFrame:
+    """Return positions of two heads: 0.0 points at -1 in 90 %, 0.1 equally often at 0 and 2."""
+    shares = values(heads=[HEADS[0]] * 2 + [HEADS[1]] * 2, share=[0.9, 0.05, 0.5, 0.5])
+    return shares.assign(offset=[-1, 1, 0, 2], hits=shares["value"] * 100, trials=100)
+
+
+def syntax(*rows: tuple) -> pd.DataFrame:
+    """Return rows of head, treebank, relation, hits and hits of the baseline, of 100 trials."""
+    frame = pd.DataFrame(rows, columns=["at", "treebank", "relation", "hits", "baseline_hits"])
+    frame[KEYS] = [(*BASE, *HEADS[at]) for at in frame["at"]]
+    return frame.assign(direction="to_dependent", trials=100)
+
+
+def test_positions_relations_and_masks_are_measures() -> None:
+    rows = syntax((0, "t", "obj", 55, 45))
+    masks = pd.DataFrame([(*BASE, 4, *HEADS[0], 0.5), (*BASE, 8, *HEADS[0], 1.0)])
+    masks.columns = [*KEYS[:3], "step", *KEYS[3:], "masked"]
+    table = all_measures(Given(positions=positions(), syntax=rows, masks=masks))
+    known = table.astype(object).where(table.notna(), None)
+    assert known[["measure", "head", "of", "value", "note"]].to_numpy().tolist() == [
+        ["position", 0, None, 0.9, "at -1"], ["position", 1, None, 0.5, "at 0"],
+        ["syntax", 0, "obj v→o (t)", 10, "accuracy 55\u00a0%"], ["masked", 0, None, 0.75, None],
+    ]  # fmt: skip
+
+
+def test_heads_have_the_labels_that_their_numbers_make() -> None:
+    attention = values(confidence=[0.5] * 4, rare_two_rarest=[0.1, 0.5, 0.49, np.nan])
+    decoder = values(heads=[("dec_self", 0, 0)], confidence=[0.9])
+    # 10 points above the baseline are enough, 9 are not. The second treebank does not count.
+    relations = syntax(
+        (0, "a", "obj", 55, 45), (0, "a", "nsubj", 54, 45), (1, "b", "amod", 99, 45),
+        (2, "a", "amod", 90, 45), (2, "a", "case", 90, 45),
+    )  # fmt: skip
+    pruned = values(("p", "gates-all-l0.3", 1), confidence=[0.4])
+    data = {"attention": pd.concat([attention, decoder]), "positions": positions()}
+    heads = encoder_roles(Given(**data, syntax=relations, pruned_attention=pruned))
+    assert heads["function"].fillna("").tolist() == ["-1, v→o", "rare", "n→a, head→case", "", ""]
+    assert heads["offset"].tolist()[:2] == [-1, 0] and heads["share"].tolist()[:2] == [0.9, 0.5]
+    assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
+
+
+def test_the_margin_is_of_points_or_of_the_baseline() -> None:
+    row = syntax((0, "t", "obj", 55, 50))
+    assert not exceeds(row, RolesSettings()).item()
+    assert exceeds(row, RolesSettings(margin=0.05)).item()
+    assert exceeds(row, RolesSettings(margin_kind="relative")).item()  # 50 × 1.1
+
+
+def test_labels_have_classes_and_relations_have_arrows() -> None:
+    names = [None, "-1", "v→s, o→v", "rare", "+12, rare, v→s"]
+    kinds = [[], ["positional"], ["syntactic"], ["rare"], ["positional", "rare", "syntactic"]]
+    assert [classes(name) for name in names] == kinds
+    assert arrow("amod", "to_governor") == "a→n" and arrow("case", "to_dependent") == "head→case"
+
+
+def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:
+    columns = {"importance": [3, 1, 2, 4.0], "relevance": [0.3, 0.7, 0.6, 0.4]}
+    more = {"confidence": [1, 1, 1, 1.0], "loss_change": [1, 2, 3], "entropy": [1, 2, 3, 4.0]}
+    table = agreement(all_measures(Given(measures=values(**columns, **more))))
+    assert set(table["kind"]) == {"all", "enc_self"}
+    rows = table[table["kind"] == "all"].set_index(["first", "second", "scope"]).sort_index()
+    both = rows.loc["importance", "relevance"]
+    # Ranks 3 1 2 4 and 1 4 3 2: squared differences 4 + 9 + 1 + 4. In layers 2 1, 1 2 against
+    # 1 2, 2 1: opposite in both.
+    assert both.loc["all heads", "spearman"] == pytest.approx(1 - 6 * 18 / (4 * 15))
+    assert both.loc["within layers", "spearman"] == pytest.approx(-1)
+    assert both["heads"].tolist() == [4, 4]
+    assert both.loc["all heads", "low"] < both.loc["all heads", "spearman"]
+    constant = rows.loc["importance", "confidence"][["spearman", "low", "high", "p"]]
+    assert constant.isna().all(axis=None)
+    assert rows.loc["importance", "loss_change"]["heads"].tolist() == [3, 3]
+    assert "entropy" not in {*table["first"], *table["second"]}
+    two = {"importance": [1, 2], "relevance": [1, 2]}
+    assert agreement(all_measures(Given(measures=values(**two)))).empty
+
+
+def test_within_layers_is_the_mean_of_the_layers_correlations() -> None:
+    heads = voita.ranked_heads().dropna(subset="confidence").assign(kind="enc_self")
+    both = heads.set_index(["kind", "layer"])[["relevance", "confidence"]]
+    rho, low, high, p = _compare(both, "within layers")
+    own = [layer.corr("spearman").iloc[0, 1] for _, layer in both.groupby("layer")]
+    assert rho == pytest.approx(np.mean(own), abs=0.005)  # there are ties
+    assert low < rho < high and p < 0.01
+
+
+def test_the_sum_of_integrated_gradients_is_compared_with_the_loss() -> None:
+    facts = [{"integrated_gradients": {"sum": s, "loss_taken_off": 50.0}} for s in (51, 49.5)]
+    assert "2.0 %" in quadrature(facts) and quadrature([]) == ""

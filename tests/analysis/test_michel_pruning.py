@@ -1,0 +1,159 @@
+"""Curves of pruning: how far they hold, their areas, and the order of heads."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headcount.analysis.tables.michel_pruning import (
+    areas,
+    as_compared,
+    checkpoints,
+    curves,
+    drawn_curves,
+    judged,
+    profile,
+    pruning,
+    removal,
+    training,
+)
+from headcount.base.errors import UserError
+from headcount.base.settings.ablation import AblationSettings
+
+MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
+NONE = pd.DataFrame()
+SETTINGS = {"ablation": AblationSettings(normalise="layer_l2")}
+RAW = {"ablation": AblationSettings(normalise="none")}
+
+
+def steps(scores, p, order="importance", scope="all", draw=np.nan, heads=4):
+    """Return the rows of one curve in equal steps."""
+    count = len(scores) - 1
+    rows = pd.DataFrame({"index": range(count + 1), "score": map(float, scores), "p": p})
+    rows["delta"] = rows["score"] - rows["score"][0]
+    rows["heads_masked"] = rows["index"] * heads // count
+    names = {"test_set": "t", "scope": scope, "order": order, "draw": draw, "metric": "bleu"}
+    ends = {"delta_low": rows["delta"] - 1, "delta_high": rows["delta"] + 1}
+    return rows.assign(**MODEL | names | ends)
+
+
+def three_orders():
+    """Return a curve by importance, one head per layer, and two random orders."""
+    alone = steps([40, 10], [1, 0.001], "one_per_layer", heads=3)[1:].assign(index=0)
+    random = [steps(s, 0.5, "random", draw=n) for n, s in enumerate([[40, 20, 0], [40, 30, 2]])]
+    return pd.concat([steps([40, 39, 30, 20, 1], [1, 0.3, 0.04, 0.2, 0.01]), alone, *random])
+
+
+def test_percent_is_of_the_steps_or_of_the_heads_without_steps():
+    points = profile(three_orders(), NONE)
+    assert points["percent"].tolist() == [0, 25, 50, 75, 100, 75, 0, 50, 100, 0, 50, 100]
+    kind = steps([40, 0], [1, 1], scope="enc_self")
+    assert profile(NONE, pd.concat([three_orders(), kind]))["scope"].unique().tolist() == ["all"]
+
+
+def test_a_curve_holds_until_its_first_significant_loss():
+    table = judged(profile(three_orders(), NONE)).set_index(["order", "draw"])
+    row = table.iloc[0]
+    assert row[["holds_at", "holds_percent", "holds_delta", "holds_p"]].tolist() == [1, 25, -1, 0.3]
+    assert row[["falls_at", "falls_percent", "falls_low", "falls_high"]].tolist() == [
+        2,
+        50,
+        -11,
+        -9,
+    ]
+    assert row[["keeps_percent", "step", "heads"]].tolist() == [25, 25, 4]
+    alone = table.loc["one_per_layer"].iloc[0]
+    assert (
+        alone["falls_percent"] == 75 and alone[["holds_at", "step", "keeps_percent"]].isna().all()
+    )
+    assert table.loc["random", "holds_percent"].tolist() == [100, 100]
+
+
+def test_a_gain_is_no_loss_and_a_later_recovery_keeps_nothing():
+    points = profile(steps([40, 50, 37, 40], [1, 0.001, 0.2, 0.9]), NONE)
+    (row,) = judged(points).to_dict("records")
+    assert row["holds_percent"] == 100 and np.isnan(row["falls_at"])
+    assert row["keeps_percent"] == pytest.approx(100 / 3)
+
+
+def test_curves_stand_beside_the_paper_of_the_same_metric():
+    points = profile(three_orders(), NONE)
+    facts = [MODEL | {"sentences": {"t": 50, "dev": 60}}]
+    table = pruning(points, facts, [])
+    assert table["size"].tolist()[:4] == [50] * 4
+    paper = table[table["source"] == "paper"]
+    assert paper["keeps_percent"].tolist() == [20, 10, 50, 60, 30, 20]
+    table = pruning(points.assign(metric="accuracy"), [], [MODEL | {"pairs": {"t": 9}}])
+    paper = table[table["source"] == "paper"]
+    assert paper[["holds_percent", "size"]].fillna(0).to_numpy().tolist() == [[40, 0]]
+
+
+def test_printed_areas_are_means_over_equal_steps():
+    columns = ["scope", "order", "area", "low", "high", "against", "delta"]
+    ours = pd.DataFrame([("all", "importance", 20.0, 19.0, 21.0, None, np.nan)], columns=columns)
+    table = areas(ours.assign(**MODEL, test_set="t"), NONE)
+    single = [36.05, 35.15, 33.82, 20.66, 8.57, 6.31, 3.16, 1.24, 0.33, 0.09, 0]
+    row = table[(table["order"] == "single") & (table["source"] == "paper")].iloc[0]
+    assert row["area"] == pytest.approx((sum(single) - single[0] / 2 - single[-1] / 2) / 10)
+    assert len(areas(NONE, ours.assign(**MODEL, test_set="t"))) == 1
+
+
+def test_drawn_curves_are_percent_of_the_score_with_all_heads():
+    frame = curves(profile(three_orders(), NONE), where="scope == 'all'")
+    drawn = drawn_curves(frame)
+    ours = drawn[:5]
+    assert ours["score"].tolist() == [100, 97.5, 75, 50, 2.5]
+    assert ours["low"].tolist()[-1] == 0 and ours["high"].tolist()[-1] == 5
+    assert (drawn["run"] == "paper").sum() == 6 * 11
+    assert drawn.groupby("run", sort=False)["whole"].first().tolist() == [40, 36.05]
+    assert drawn_curves(frame, percent=False)["score"].tolist()[:5] == [40, 39, 30, 20, 1]
+
+
+def heads(values, **names):
+    rows = [("enc_self", 0, n, value) for n, value in enumerate(values)]
+    return pd.DataFrame(rows, columns=["kind", "layer", "head", "value"]).assign(**MODEL, **names)
+
+
+def test_importance_is_compared_as_a_share_of_its_layers_norm():
+    table = pd.concat([heads([3.0, 4.0]), heads([0.0, 0.0]).assign(layer=1)])
+    keys = list(MODEL)
+    assert as_compared(table, keys, SETTINGS).tolist() == [0.6, 0.8, 0, 0]
+    assert as_compared(table, keys, RAW).tolist() == [3, 4, 0, 0]
+
+
+def test_heads_are_listed_in_the_order_of_pruning_and_of_equal_ones_the_last_goes_first():
+    points = steps([40, 39, 10], [1, 0.5, 0.001])
+    points["heads"] = ["", "enc_self.0.0 enc_self.0.2", "enc_self.0.0 enc_self.0.2 enc_self.0.1 x"]
+    points["heads"] = points["heads"].replace("", np.nan)
+    effect = {"test_set": "t", "order": "single", "delta": 0.0, "delta_low": 0.0}
+    masked = heads([0, 0, 0]).assign(**effect, delta_high=0.0, p=1.0)
+    changes = pd.concat([heads([1, 2, 3], statistic=f"loss_{end}") for end in ("change", "rise")])
+    importance = heads([1.0, 2.0, 1.0], statistic="importance")
+    table = removal(importance, changes, masked, profile(points, NONE), SETTINGS)
+    assert table["address"].tolist() == ["enc_self.0.2", "enc_self.0.0", "enc_self.0.1"]
+    assert table["rank"].tolist() == [1, 2, 3] and table["goes_at"].tolist() == [2, 2, 4]
+    assert table["before_loss"].tolist() == ["yes", "yes", "no"]
+    assert table["loss_rise"].tolist() == [3, 1, 2]
+
+
+def profiles_of_training():
+    falling = steps([1, 1, 0], [1, 1, 1]).assign(update=10)
+    return pd.concat([falling, steps([40, 20, 0], 1).assign(update=20)], ignore_index=True)
+
+
+def test_checkpoints_without_bleu_have_no_profile():
+    points = checkpoints(profiles_of_training())
+    assert points["kept"].fillna(-1).tolist() == [-1, -1, -1, 100, 50, 0]
+    assert points["kept_low"].tolist()[3:] == [97.5, 47.5, 0]
+
+
+def test_profiles_and_importance_are_compared_with_a_line_and_with_the_last_checkpoint():
+    importance = pd.concat([heads([1.0, 2, 3], update=10), heads([3.0, 2, 1], update=20)])
+    table = training(checkpoints(profiles_of_training()), importance, RAW)
+    early, late = table[table["source"] == "ours"].to_dict("records")
+    assert np.isnan(early["kept_20"]) and late["kept_20"] == 80
+    assert late["r_squared"] == pytest.approx(1) and late["end_mass"] == 0
+    assert early["spearman_with_last"] == -1 and late["spearman_with_last"] == 1
+    assert early["cv"] == pytest.approx((2 / 3) ** 0.5 / 2)
+    assert (table["source"] == "paper").sum() == 16
+    with pytest.raises(UserError, match="update 20"):
+        training(checkpoints(profiles_of_training()), importance[importance["update"] == 10], RAW)

@@ -1,0 +1,92 @@
+"""Pruned models: heads left, settings and updates, from a model of four heads."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from headcount.analysis import pruned
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.settings.runs import PrunedSettings
+
+GRID = HeadGrid({"enc_self": (1, 0, 1), "dec_self": (1,), "dec_enc": (1,)})
+SETTINGS = {"model": SimpleNamespace(grid=GRID, imported=None)}
+PLACES = [("enc_self", 0), ("enc_self", 2), ("dec_self", 0), ("dec_enc", 0)]
+
+
+def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
+    """Return the gates of four heads by run."""
+    rows = [
+        ("p.en-de", run, 1, *place, 0, "gate", value)
+        for run, values in gates.items()
+        for place, value in zip(PLACES, values, strict=False)
+    ]
+    columns = ["pair", "run", "seed", "kind", "layer", "head", "statistic", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def models_of(heads: pd.DataFrame) -> pd.DataFrame:
+    runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
+    return pruned.pruned_models(pruned.layers_left(heads, runs, SETTINGS), heads)
+
+
+def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
+    heads = kept({"gates-enc_self-l0": [1, 1, 1, 1], "gates-enc_self-l0.1": [0, 0.5, 1, 1]})
+    chances = heads.iloc[4:6].assign(statistic="p_zero", value=[0.95, 0.3])
+    opened = heads.iloc[4:6].assign(statistic="p_one", value=[0.01, 0.2])
+    control, model = models_of(pd.concat([heads, chances, opened])).to_dict("records")
+    assert (model["how"], model["scope"], model["lambda"]) == ("gates", "enc_self", 0.1)
+    assert (model["start"], model["control"]) == ("baseline", "gates-enc_self-l0")
+    assert (model["heads"], model["heads_left"]) == (4, 3)
+    assert (model["scope_heads"], model["scope_left"]) == (2, 1)
+    assert (model["enc_self"], model["enc_self_share"]) == (1, 0.5)
+    assert (control["enc_self_layers"], model["enc_self_layers"]) == ("1 0 1", "0 0 1")
+    assert model["polarised"] == 0.5  # one of the two gates is surely 0
+    assert pd.isna(control["polarised"])
+
+
+@pytest.mark.parametrize(
+    ("gates", "words"),
+    [
+        ({"ranked-gates-all-l1": [1, 1, 0, 0]}, "ranked-gates-all-l1 .* has 2 heads"),
+        (
+            {"gates-all-l1-from-random-2": [1, 1, 1, 0]},
+            "the run gates-all-l0-from-random-2;",
+        ),  # no control
+        ({"gates-all-l2": [1, 1, 1]}, "for each of 4 heads, found 3 gates"),  # another model
+    ],
+)
+def test_models_that_cannot_be_compared_are_refused(gates: dict, words: str) -> None:
+    heads = kept({"gates-all-l0": [1, 1, 1, 1], "gates-all-l1": [1, 1, 1, 0]} | gates)
+    with pytest.raises(UserError, match=words):
+        models_of(heads)
+
+
+def curves(**steps: int) -> pd.DataFrame:
+    """Return two validations of every run, at update 1 and at its last update."""
+    rows = [("p.en-de", run, 1, step) for run, last in steps.items() for step in (1, last)]
+    return pd.DataFrame(rows, columns=["pair", "run", "seed", "step"])
+
+
+@pytest.mark.parametrize(("updates", "warned"), [(130, False), (100, True)])
+def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
+    updates: int, warned: bool
+) -> None:
+    models = pd.DataFrame(
+        {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
+    ).assign(start="baseline", gates_run="gates")
+    spent = pruned.with_updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
+    assert spent["updates"].tolist() == [30, updates]
+    assert spent["updates_before"].tolist() == [100, 100]
+    assert bool(pruned.unequal_updates(spent, SETTINGS)) == warned
+    imported = {"model": SimpleNamespace(imported="m")}  # trained elsewhere, nobody knows how long
+    assert pruned.unequal_updates(spent, imported)
+    assert "start 100" in pruned.updates_spent(spent)
+
+
+def test_random_weights_had_no_updates_and_stand_beside_the_baseline() -> None:
+    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
+    models = models.assign(start="random weights", gates_run="gates")
+    assert pruned.with_updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]
