@@ -15,13 +15,13 @@ from project_copy import ROOT, ran
 from shared_results import own_copy
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken
 from workflow_modules import load
 
 from headcount.analysis.report import answers
 from headcount.analysis.report.answers import decided_claims
 from snakemake_logger_plugin_headcount import LogHandler
 from snakemake_logger_plugin_headcount.display import Display, console_on
-from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken
 
 SMALL = """
 import sys
