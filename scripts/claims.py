@@ -1,30 +1,27 @@
-"""Decide every claim of the papers from files of results, and tabulate the verdicts.
+"""Decide the papers' claims from files of results, and tabulate the verdicts.
 
 Results of several experiments are taken together: seeds, pairs and corpora add up.
 """
 
 from pathlib import Path
 
+from headcount.analysis.build import write_only_table
+from headcount.analysis.claims.evidence import result_files
+from headcount.analysis.frames import Data
+from headcount.analysis.outputs import chapters
 from headcount.base import command
-from headcount.findings.chapters import chapters
-from headcount.findings.claims.evidence import result_files
-from headcount.findings.make import make_exhibits
-from headcount.findings.results import Results
-from headcount.findings.tables import write_tables
 
 
 def main() -> None:
     """Read the flags and write the table."""
     parser = command.parser(__doc__, out="folder of the table")
-    words = "folders of results, such as results/quickstart, or files of them"
-    parser.add_argument("--results", required=True, nargs="+", type=Path, help=words)
+    description = "folders of results, such as results/quickstart, or files of them"
+    parser.add_argument("--results", required=True, nargs="+", type=Path, help=description)
     args = parser.parse_args()
     files = [path for given in args.results for path in result_files(given)]
-    (chapter,) = (each for each in chapters() if each.name == "claims")
-    kinds = dict.fromkeys(chapter.kinds, []) | {"exhibits": files}
-    made = make_exhibits(chapter, Results(kinds, {}))
+    (chapter,) = (chapter for chapter in chapters() if chapter.name == "claims")
     origin = command.provenance("scripts/claims.py", {}, None, files, chapter.modules)
-    write_tables(made["table"], args.out, origin)
+    write_only_table(chapter, Data({"outputs": files}, {}), args.out, origin)
 
 
 if __name__ == "__main__":

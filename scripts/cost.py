@@ -6,11 +6,9 @@ and are no input of the rule.
 
 from pathlib import Path
 
-from headcount.analysis.build import make
-from headcount.analysis.captions import describe
+from headcount.analysis.build import write_only_table
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import chapters
-from headcount.analysis.writer import write_table
 from headcount.base import command
 
 LATER = ("cost", "report")
@@ -25,13 +23,10 @@ def main() -> None:
     args = parser.parse_args()
     files = sorted(args.benchmarks.glob("*/*.tsv"))
     files = [path for path in files if path.parent.name not in LATER]
-    estimate = [path for path in [args.benchmarks / "estimate.csv"] if path.exists()]
-    data = Data({"benchmarks": files, "estimate": estimate}, {})
+    data = Data({"benchmarks": files}, {})
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "cost")
-    (output,) = chapter.outputs
     origin = command.provenance("scripts/cost.py", {}, None, [], chapter.modules)
-    table = make(output, data)
-    write_table(output, table, describe(output, table, data), args.out, origin)
+    write_only_table(chapter, data, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python workflow/estimate.py headmask_ro --cores 16
 
-The estimate is coarse: a factor of three in either direction is usual. It takes the seconds of jobs
-that have run here, and guesses the others from the size of the model and of the trainings.
+The estimate is coarse: a factor of three in either direction is usual. It takes the mean seconds of
+jobs that have run here. Others it guesses from the sizes of the model and of the trainings.
 """
 
 import csv
@@ -15,27 +15,58 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from engine import planned_jobs
-from plan import Plan
-from resources import parameters
+from engines.planned import planned_jobs
+from machine.limits import gpus
+from machine.resources import parameters
+from plan.plan import Plan
 
 from headcount.base import command
+from snakemake_logger_plugin_headcount.display import spoken
 
 START = 4.0
 """Seconds of a job beside its work."""
 
 SHARES = {
-    "translate": 0.02, "relevance": 0.08, "roles": 0.03, "pruned_roles": 0.1, "importance": 0.03,
-    "loss_change": 0.1, "more_measures": 0.2, "masking": 0.25, "untuned_masking": 0.1,
-    "ablation": 1.0, "pruning_profile": 0.5, "training_profile": 0.1, "speed": 0.1,
-    "share_speed": 0.1, "importance_speed": 0.1, "classifier_ablation": 1.0,
+    "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "importance": 0.02,
+    "loss_change": 0.12, "more_measures": 0.2, "masking": 0.2, "untuned_masking": 0.05,
+    "ablation": 0.4, "pruning_profile": 0.25, "training_profile": 0.1, "speed": 0.1,
+    "share_speed": 0.1, "importance_speed": 0.1, "classifier_ablation": 0.4,
 }  # fmt: skip
-"""Work of one job as a share of a baseline's training, from the experiments that were archived."""
+"""Work of one job as a share of a baseline's training: middle values of archived experiments."""
 
 TRAININGS = ("train", "gates", "scratch", "fine_tune", "subset")
-_EFFICIENCY = 0.3  # of the rate of a large product, in training
+GPU_RATE = 3e13
+"""Floating-point operations that a training does on a GPU in a second."""
+_EFFICIENCY = 0.45  # of the rate of one large product, in training; measured with `quickstart`
 _BERT = 8.5e7  # parameters of the encoder of BERT base
 _PIECES = 60  # of a classified pair
+
+
+def machine_rate(plan: Plan, gpu_count: int) -> float:
+    """Return the floating-point operations that one training does here in a second."""
+    train = plan.settings.train
+    if gpu_count and train.device != "cpu":
+        return GPU_RATE
+    pool = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return _EFFICIENCY * _product_rate() * train.threads / max(pool, train.threads)
+
+
+def _product_rate(size: int = 1024) -> float:
+    """Return the operations in a second of one matrix product, on all threads of NumPy."""
+    matrix = np.ones((size, size), dtype=np.float32)
+    best = np.inf
+    for _ in range(4):
+        begun = time.perf_counter()
+        matrix @ matrix
+        best = min(best, time.perf_counter() - begun)
+    return 2 * size**3 / best
+
+
+def workers(plan: Plan, cores: int, gpu_count: int) -> int:
+    """Return the number of trainings that run at a time."""
+    side_by_side = cores // plan.settings.train.threads
+    on_gpu = gpu_count and plan.settings.train.device != "cpu"
+    return max(1, min(side_by_side, gpu_count) if on_gpu else side_by_side)
 
 
 def benchmarks(experiment: str, rule: str) -> list[float]:
@@ -47,81 +78,50 @@ def benchmarks(experiment: str, rule: str) -> list[float]:
     return seconds
 
 
-def operations_per_second(size: int = 1024) -> float:
-    """Return the floating-point operations that this machine does in a second, in one product."""
-    matrix = np.ones((size, size), dtype=np.float32)
-    best = np.inf
-    for _ in range(4):
-        begun = time.perf_counter()
-        matrix @ matrix
-        best = min(best, time.perf_counter() - begun)
-    return 2 * size**3 / best
-
-
 def seconds_by_rule(plan: Plan, rules: Iterable[str], rate: float) -> dict[str, float]:
-    """Return the mean seconds of a job of every rule: measured here, or guessed."""
-    return {rule: _measured(plan, rule) or _guess(plan, rule, rate) for rule in set(rules)}
-
-
-def _measured(plan: Plan, rule: str) -> float:
-    seconds = benchmarks(plan.name, rule)
-    return fmean(seconds) if seconds else 0.0
+    """Return the seconds of a job of every rule: the mean of those that ran here, or a guess."""
+    known = {rule: benchmarks(plan.name, rule) for rule in set(rules)}
+    return {rule: fmean(ran) if ran else _guess(plan, rule, rate) for rule, ran in known.items()}
 
 
 def _guess(plan: Plan, rule: str, rate: float) -> float:
     settings = plan.settings
-    if rule == "fine_tune_classifier":
-        pairs = (settings.classifiers.train_pairs or 400_000) * settings.fine_tuning.epochs
-        return START + 6 * _BERT * _PIECES * pairs / (rate * _EFFICIENCY)
-    if rule not in SHARES and rule not in TRAININGS:
-        return START
-    train = settings.train
-    of_update = 6 * parameters(settings) * train.batch_tokens * train.accumulate
-    baseline = train.updates * of_update / (rate * _EFFICIENCY)
+    train, fine_tuning = settings.train, settings.fine_tuning
+    update = 6 * parameters(settings) * train.batch_tokens * train.accumulate
     if rule in TRAININGS:
-        baseline *= _mean_updates(plan, rule) / train.updates
-    return START + SHARES.get(rule, 1.0) * baseline
+        named = plan.runs if rule == "train" else plan.pruning.named(rule)
+        work = update * fmean([plan.pruning.updates(run) for run in named] or [0])
+    elif rule == "fine_tune_classifier":
+        pairs = (settings.classifiers.train_pairs or 400_000) * fine_tuning.epochs
+        work = 6 * _BERT * _PIECES * pairs
+    else:
+        work = SHARES.get(rule, 0.0) * update * train.updates
+    return START + work / rate
 
 
-def _mean_updates(plan: Plan, rule: str) -> float:
-    """Return the mean updates of the runs that a rule trains."""
-    named = plan.runs if rule == "train" else plan.pruning.named(rule)
-    updates = [plan.pruning.updates(run) for run in named]
-    return fmean(updates) if updates else 0.0
-
-
-def wall_seconds(seconds: Mapping[str, float], jobs: Mapping[str, int], workers: int) -> float:
+def wall_seconds(seconds: Mapping[str, float], jobs: Mapping[str, int], at_a_time: int) -> float:
     """Return seconds on the clock with so many jobs side by side."""
     whole = sum(seconds[rule] * count for rule, count in jobs.items())
-    longest = max((seconds[rule] for rule in jobs), default=0.0)
-    return max(whole / max(1, workers), longest)
-
-
-def readable(seconds: float) -> str:
-    """Return a time in the largest unit that it fills."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return max(whole / at_a_time, max((seconds[rule] for rule in jobs), default=0.0))
 
 
 def main() -> None:
     """Print the estimate of every rule."""
     parser = command.parser(__doc__)
     parser.add_argument("experiment", help="name of a file in config/")
-    count = os.cpu_count() or 1
-    parser.add_argument("--cores", type=int, default=count, help=f"default: {count}")
+    for flag, count in (("--cores", os.cpu_count() or 1), ("--gpus", len(gpus()))):
+        parser.add_argument(flag, type=int, default=count, help="those of this machine")
     args = parser.parse_args()
-    plan = Plan({"experiment": args.experiment}, [], dry=True)
+    plan = Plan(args.experiment, dry=True)
     jobs = Counter(job["rule"] for job in planned_jobs(args.experiment))
-    seconds = seconds_by_rule(plan, jobs, operations_per_second())
-    workers = max(1, args.cores // plan.settings.train.threads)
-    wall = readable(wall_seconds(seconds, jobs, workers))
-    print(f"{plan.name}: {jobs.total()} jobs, about {wall} with {workers} at a time (coarse)")
-    print(f"{'rule':24}{'jobs':>6}{'together':>12}{'measured':>12}")
+    seconds = seconds_by_rule(plan, jobs, machine_rate(plan, args.gpus))
+    at_a_time = workers(plan, args.cores, args.gpus)
+    wall = spoken(wall_seconds(seconds, jobs, at_a_time))
+    print(f"{plan.name}: {jobs.total()} jobs, about {wall} with {at_a_time} at a time (coarse)")
+    print(f"{'rule':24}{'jobs':>6}{'together':>12}{'ran here':>12}")
     for rule, number in sorted(jobs.items(), key=lambda item: -seconds[item[0]] * item[1]):
         ran = len(benchmarks(args.experiment, rule))
-        print(f"{rule:24}{number:6}{readable(seconds[rule] * number):>12}{ran:12}")
+        print(f"{rule:24}{number:6}{spoken(seconds[rule] * number):>12}{ran:12}")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from headcount.analysis.frames import read_runs
 from headcount.base.errors import UserError
 from headcount.base.settings.run_file import read_run, write_run
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
-from headcount.findings.results import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)

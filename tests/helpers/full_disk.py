@@ -18,7 +18,7 @@ from pipeline import run_aside, steps
 
 LOCK = Path("state/lock")
 CURVE = "s.en-art/random-1/seed2/curves.csv"
-FIGURE = ("findings", "general", "--curves", CURVE, "--out", "drawn")
+FIGURE = ("analysis", "general", "--curves", CURVE, "--out", "drawn")
 
 
 def fill(folder: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from script_runner import run_script
 
-import headcount.analysis.figures.special
-import headcount.findings.make
+import headcount.analysis.build
 import headcount.heads.attention_map
 import headcount.training.training_run  # noqa: F401
 from headcount.base import folders
@@ -67,7 +66,7 @@ def steps() -> list[tuple]:
         ("attention", *MODEL, *one),
         ("attention_map", *drawn, "--out", "map.svg"),
         ("attention_map", *drawn, "--out", "map.pdf"),
-        ("findings", "general", *corpus, "--out", "."),
+        ("analysis", "general", *corpus, "--out", "."),
     ]
 
 

@@ -62,8 +62,9 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
 
 def leave_figures_empty(copy: ProjectCopy) -> None:
     """To draw them took a quarter of a build's time; test_workflow.py draws them all."""
-    drawn = "        drawing.draw_without_rendering()"
-    copy.change("src/headcount/findings/figures.py", drawn, f"        drawing.clear()\n{drawn}")
+    drawn = "    drawing.draw_without_rendering()"
+    file = "src/headcount/analysis/figures/style.py"
+    copy.change(file, drawn, f"    drawing.clear()\n{drawn}")
 
 
 def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:

@@ -99,7 +99,7 @@ AS_PRINTED = [
         f"{MINE}/classifier_ablation.csv",
     ),
     (
-        "python scripts/findings.py michel_classifiers --out results/mine"
+        "python scripts/analysis.py michel_classifiers --out results/mine"
         f" --classifier-ablation {MINE}/classifier_ablation.csv"
         f" --classifier-facts {MINE}/classifier_ablation.json"
         f" --classifier-profiles {MINE}/classifier_profile.csv"

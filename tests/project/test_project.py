@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import tomllib
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,9 @@ from printed_commands import documents
 from script_runner import run_script
 from workflow_modules import load
 
+from headcount.analysis.inputs import INPUTS
+from headcount.analysis.outputs import chapters
 from headcount.base import fingerprint
-from headcount.findings.chapters import chapters
-from headcount.findings.exhibits import declared
-from headcount.findings.inputs import INPUTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "headcount"
@@ -137,24 +135,10 @@ def test_no_two_modules_are_imported_by_one_name():
     assert sorted(set(named)) == sorted(named)
 
 
-def test_what_is_read_off_the_source_is_what_functions_declare():
-    """Every module of findings is imported, and no declaration is overlooked."""
-    found = []
-    for path in sorted((ROOT / "src/headcount/findings").glob("*/*.py")):
-        module = import_module(f"headcount.findings.{path.parent.name}.{path.stem}")
-        made = (each for each in vars(module).values() if hasattr(each, "exhibit"))
-        found += [each.exhibit for each in made if each.__module__ == module.__name__]
-    listed = [each for chapter in chapters() for each in declared(chapter.name)]
-    assert sorted(listed, key=repr) == sorted(found, key=repr) and len(listed) > 40
-    files = [file for each in listed for file in each.files]
-    assert len(set(files)) == len(files)
-    assert {kind for chapter in chapters() for kind in chapter.kinds} <= set(INPUTS)
-
-
-def test_the_reference_has_every_exhibit_rule_kind_of_files_and_exit_code(reference):
+def test_the_reference_has_every_output_rule_kind_of_files_and_exit_code(reference):
     pages = {name: make() for name, make in reference.PAGES.items()}
-    for each in (each for chapter in chapters() for each in chapter.exhibits):
-        assert f"| `{each.name}` | {each.form} | {each.title} |" in pages["exhibits"]
+    for output in (output for chapter in chapters() for output in chapter.outputs):
+        assert f"| `{output.name}` | {output.form} | {output.title} |" in pages["outputs"]
     written = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
     named = re.findall(r"^rule (\w+):|^use rule \w+ as (\w+) with:", written, re.M)
     named += [(chapter.name, "") for chapter in chapters()]
@@ -186,29 +170,25 @@ def copy(monkeypatch, tmp_path):
     forget_fingerprints()
 
 
-def test_a_chapter_is_made_again_when_code_changes_that_it_names(copy):
-    """Modules that are imported by their names, which no import shows."""
+def test_a_chapter_is_made_again_when_its_declarations_or_functions_change(copy):
+    """No import shows the modules of a chapter, which declarations name."""
     before = codes()
-    for name, file, old, new in (
-        ("headmask", "headmask/collapse.py", "Did training", "Has training"),
-        ("headmask", "headmask/corpora.py", "sentence", "phrase"),
-        ("general", "general/curves.py", "minutes of training", "minutes"),
-        ("voita_pruning", "voita_pruning/records.py", "LIMITS = (0.25", "LIMITS = (0.5"),
-        ("michel", "michel/training.py", "FLOOR = 2.0", "FLOOR = 3.0"),
-    ):
-        path = copy / "headcount" / "findings" / file
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new))
-        changed = codes()
-        path.write_text(text)
-        assert [each for each in changed if changed[each] != before[each]] == [name], file
+    for chapter in chapters():
+        for module in chapter.modules:
+            path = copy / f"{module.replace('.', '/')}.yaml"
+            text = path.read_text()
+            path.write_text(f"{text}# A remark.\n")
+            changed = codes()
+            path.write_text(text)
+            readers = [other.name for other in chapters() if module in other.modules]
+            assert [c for c in changed if changed[c] != before[c]] == readers, module
+            assert f"src/{module.replace('.', '/')}.py" in before[chapter.name]
 
 
 def codes() -> dict[str, dict[str, str]]:
     """Fingerprints of the code that makes each chapter, found anew."""
     forget_fingerprints()
-    code = partial(fingerprint.code, "scripts/findings.py")
+    code = partial(fingerprint.code, "scripts/analysis.py")
     return {chapter.name: code(*chapter.modules) for chapter in chapters()}
 
 
@@ -221,7 +201,7 @@ def test_tables_figures_and_data_steps_do_without_torch():
     for name in ("download", "synthetic", "text", "bpe", "bleu", "report"):
         assert not imports_torch(name)
     for chapter in chapters():
-        assert not imports_torch("findings", *chapter.modules)
+        assert not imports_torch("analysis", *chapter.modules)
     for name in ("trees", "attention_map"):
         assert not imports_torch(name)
     assert imports_torch("train")  # or the check could not fail

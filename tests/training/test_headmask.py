@@ -8,12 +8,12 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model, token_slopes
 
+from headcount.analysis.collapse import masking_updates
 from headcount.base.addresses import HeadGrid
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import collate, in_order
-from headcount.findings.masked_training import masking_updates
 from headcount.heads.importance import BatchImportance, batch_importance, measure_importance
 from headcount.heads.slopes import sentence_slopes
 from headcount.model.loss import token_losses

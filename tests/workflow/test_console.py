@@ -1,6 +1,5 @@
-"""What a person sees of a run: lines, bars, findings; with a terminal and without one."""
+"""What a person sees of a run: lines, bars, claims; with a terminal and without one."""
 
-import csv
 import io
 import logging
 import os
@@ -10,18 +9,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from project_copy import ROOT, ran
 from shared_results import own_copy
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken
 from workflow_modules import load
 
-from headcount.findings.report import opening
-from headcount.findings.report.opening import read_main_findings, read_warnings
+from headcount.analysis.report import answers
+from headcount.analysis.report.answers import decided_claims
 from snakemake_logger_plugin_headcount import LogHandler
 from snakemake_logger_plugin_headcount.display import Display, console_on
-from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken
 
 SMALL = """
 import sys
@@ -227,26 +227,28 @@ def test_a_job_is_told_in_the_phase_of_dvc_that_has_its_files(monkeypatch):
     assert phases.phase_of("elsewhere/file", declared) is None
 
 
-def test_main_findings_are_the_first_that_were_decided(tmp_path):
-    assert read_main_findings(tmp_path, 3) == ([], 0)
-    verdicts = ("undecided", "holds", "not applicable", "does not hold", "holds")
+def test_decided_claims_are_told_in_their_order(tmp_path):
+    assert decided_claims(tmp_path) == []
+    known = {"paper": "A 2020", "statistic": "share", "seeds": 1, "value": 0.5}
+    verdicts = ("undecided", "holds", "does not hold")
+    rows = [known | {"statement": f"Claim {n}.", "verdict": v} for n, v in enumerate(verdicts)]
     (tmp_path / "tables").mkdir()
-    with (tmp_path / opening.LEDGER).open("w", newline="") as file:
-        rows = csv.DictWriter(file, opening._COLUMNS, restval="")
-        rows.writeheader()
-        for n, verdict in enumerate(verdicts):
-            rows.writerow({"statement": f"Claim {n}.", "verdict": verdict})
-    found, number = read_main_findings(tmp_path, 2)
-    assert [each.statement for each in found] == ["Claim 1.", "Claim 3."] and number == 3
+    table = pd.DataFrame(rows).reindex(columns=answers._COLUMNS)
+    table.to_csv(tmp_path / answers.TABLE, index=False)
+    assert [line.splitlines()[0] for line in decided_claims(tmp_path)] == [
+        "  holds: Claim 1. (A 2020)",
+        "  does not hold: Claim 2. (A 2020)",
+    ]
 
 
-def test_warnings_of_exhibits_are_told_once(tmp_path):
+def test_warnings_of_outputs_are_logged_once(monkeypatch, tmp_path):
     for name, text in (
         ("a", '{"warnings": ["w", "v"]}'),
         ("b", '{"warnings": ["w"]}'),
         ("c", "{}"),
     ):
         (tmp_path / name).write_text(text)
+    read_warnings = load(monkeypatch, "outputs").read_warnings
     assert read_warnings(tmp_path / name for name in "abc") == ["w", "v"]
 
 
@@ -330,8 +332,7 @@ def test_a_reader_that_has_gone_stops_no_job(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_of_ours_ends_with_the_report_its_warnings_and_findings(origin, tmp_path):
-    """Of whatever the small experiment decides: what is told is what the files hold."""
+def test_a_run_of_ours_ends_with_the_report_its_warnings_and_claims(origin, monkeypatch, tmp_path):
     results = "results/quickstart"
     assert f"\nThe report: {results}/report.html" in origin.built
     assert re.search(
@@ -348,11 +349,8 @@ def test_a_run_of_ours_ends_with_the_report_its_warnings_and_findings(origin, tm
     after = plain[last.end() :]
     found = (copy.folder / results).glob("*/*.json")
     pages = sorted(page for page in found if page.parent.name in ("tables", "figures"))
-    for warning in read_warnings(pages):
+    for warning in load(monkeypatch, "outputs").read_warnings(pages):
         assert f"warning: {warning}\n" in after
-    found, number = read_main_findings(copy.folder / results, 3)
-    words = f"; its first {len(found)} findings of {number}:" if found else ""
-    lines = after.splitlines()
-    first = lines.index(f"The report: {results}/report.html{words}") + 1
-    told = [line for line in lines[first:] if line.startswith("  ") and line[2] != " "]
-    assert told == [f"  {each.verdict}: {each.statement} ({each.source})" for each in found]
+    claims = decided_claims(copy.folder / results)
+    first = f"; the first {len(claims[:3])} of {len(claims)} decided claims:" if claims else ""
+    assert "\n".join([f"The report: {results}/report.html{first}", *claims[:3]]) in after

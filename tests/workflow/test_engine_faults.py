@@ -27,7 +27,7 @@ from warm_python import clients
 
 pytestmark = pytest.mark.slow
 
-CURVES = "src/headcount/findings/general/curves.py"
+GENERAL = "src/headcount/analysis/tables/general.yaml"
 
 REVERSED_LISTINGS = """
 import os
@@ -174,9 +174,7 @@ def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
         copy.call("dvc", "cache", "dir", "--local", cache)
         copy.call("dvc", "config", "--local", "cache.type", "reflink,hardlink,copy")
         copy.call("dvc", "pull", "-q")
-        copy.change(
-            "src/headcount/findings/general/curves.py", '"minutes of training"', '"minutes"'
-        )
+        copy.change(GENERAL, "Loss by updates", "Losses by updates")
         assert ran(copy.call("dvc", "repro")) == {"general": 1, "claims": 1, "cost": 1, "report": 1}
         both_quiet(copy)
 
@@ -192,7 +190,7 @@ def test_f47_a_read_only_checkout_and_read_only_results_are_refused(clone):
 
 
 def test_f47_a_read_only_cache_stops_dvc_alone_and_nothing_is_lost(clone):
-    clone.change(CURVES, '"minutes of training"', '"minutes"')
+    clone.change(GENERAL, "Loss by updates", "Losses by updates")
     before = kept_report(clone)
     run = "snakemake --cores 2"
     code, output = read_only(clone, ".dvc/cache", f"{run} && dvc repro")

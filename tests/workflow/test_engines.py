@@ -119,7 +119,9 @@ def test_f11_two_settings_that_trade_values_are_two_changes(clone):
 
 def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
     """The script is older than the results that are pulled after it; its time says nothing."""
-    clone.change("src/headcount/findings/general/curves.py", '"minutes of training"', '"minutes"')
+    clone.change(
+        "src/headcount/analysis/tables/general.yaml", "Loss by updates", "Losses by updates"
+    )
     clone.commit()
     again = fresh_clone(clone, f"{clone.folder.name}-again")
     again.call("git", "remote", "set-url", "origin", str(origin.folder))
@@ -165,7 +167,7 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
 
 
 def test_a_rule_that_no_stage_covers_is_refused(clone):
-    rules = clone.folder / "workflow" / "rules" / "findings.smk"
+    rules = clone.folder / "workflow" / "rules" / "analysis.smk"
     rules.write_text(rules.read_text().replace('"<results>/report.html"', '"<results>/page.html"'))
     output = clone.call("python", "workflow/bridge.py", "plan", "quickstart", fails=True)
     assert "rule report: no stage's outs cover results/quickstart/page.html" in output

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chapters import chapter_of
 from workflow_modules import load
 
+from headcount.analysis.outputs import chapters
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.training_runs import BASELINE, RunSettings
@@ -96,11 +96,11 @@ def test_runs_with_other_heads_are_trained_and_measured_and_not_masked(plan, mon
 
 def test_headmask_has_no_files_of_runs_with_other_heads(plan, monkeypatch):
     plan.settings = plan.settings.model_copy(update={"runs": [TWO_HEADS, BASELINE]})
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
     trained = "results/quickstart/train/synthetic.en-art/{}/seed1/{}"
     scores = [trained.format(run, "bleu.json") for run in ("baseline-h2", "baseline")]
     models = [trained.format(run, "model/model.json") for run in ("baseline-h2", "baseline")]
-    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
     assert (given["general"]["scores"], given["general"]["models_by_heads"]) == (scores, models)
     assert len(given["voita_roles"]["importance"]) == 2
     assert given["headmask"]["scores"] == scores[1:]
@@ -122,17 +122,17 @@ def test_a_run_with_another_dropout_is_told_so_and_a_scratch_run_as_its_start(pl
         flags = plan.scratch_flags({"run": label(run)})
         rates.append(flags[flags.index("--dropout") + 1])
     assert rates == ["0.2", "0.0"]  # quickstart's models have none
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
     trained = "results/quickstart/train/synthetic.en-art/{}/seed1/model/model.json"
-    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
     assert given["headmask"]["models_by_dropout"] == [trained.format(run) for run in plan.runs]
-    shown = [name for name in exhibits.pages() if "regularisation" in name]
+    shown = [name for name in outputs.pages() if "regularisation" in name]
     assert shown == [f"{form}/headmask_regularisation.json" for form in ("tables", "figures")]
 
 
 def test_without_several_dropouts_there_is_no_table_of_them(plan, monkeypatch):
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
-    assert not [name for name in exhibits.pages() if "regularisation" in name]
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
+    assert not [name for name in outputs.pages() if "regularisation" in name]
     other = RunSettings(method="baseline", attention_heads=2, dropout=0.2)
     plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, other]})
     assert plan.by_dropout == []
@@ -141,12 +141,12 @@ def test_without_several_dropouts_there_is_no_table_of_them(plan, monkeypatch):
 def test_ways_to_choose_heads_are_compared_where_there_are_several(plan, monkeypatch):
     signed = RunSettings(method="importance", heads=6, signed=True)
     plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT, signed, TWO_HEADS]})
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
     trained = "results/quickstart/train/synthetic.en-art/{}/seed1/run.json"
-    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
     compared = ("baseline", "impt-6", "impt-6-signed")
     assert given["headmask"]["variants"] == [trained.format(run) for run in compared]
-    shown = [name for name in exhibits.pages() if "variants" in name]
+    shown = [name for name in outputs.pages() if "variants" in name]
     assert shown == [f"{form}/headmask_variants.json" for form in ("tables", "figures")]
 
 
@@ -159,13 +159,13 @@ def test_runs_of_importance_that_differ_in_n_or_dropout_alone_are_no_ways_to_cho
     runs = [BASELINE, drawn, IMPT, *others, dropped]
     plan.settings = plan.settings.model_copy(update={"runs": runs})
     assert plan.by_variant == []
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
-    assert not [name for name in exhibits.pages() if "variants" in name]
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
+    assert not [name for name in outputs.pages() if "variants" in name]
 
 
 def test_without_such_runs_heads_per_layer_is_not_made(plan, monkeypatch):
-    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
-    assert not [name for name in exhibits.pages() if "heads_per_layer" in name]
+    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
+    assert not [name for name in outputs.pages() if "heads_per_layer" in name]
 
 
 def test_files_of_a_pair(plan):
@@ -186,7 +186,8 @@ def test_files_of_all_runs(plan, monkeypatch):
     pairs, seeds = ["multi30k.cs-en", "multi30k.de-en"], [3, 1]
     plan.layout = replace(plan.layout, pairs=pairs, seeds=seeds)
     plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
-    found = load(monkeypatch, "exhibits").Exhibits(plan, []).inputs(chapter_of("headmask"))
+    (headmask,) = (chapter for chapter in chapters() if chapter.name == "headmask")
+    found = load(monkeypatch, "outputs").Outputs(plan, []).inputs(headmask)
     assert len(found["importance"]) == 8
     assert found["importance"][:3] == [
         f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"

@@ -97,7 +97,7 @@ def test_timed_are_the_baseline_and_what_has_lost_heads(pruning):
 
 @pytest.mark.parametrize("runs", ["random-6, baseline", "random-6"])
 def test_a_start_is_timed_where_the_baseline_is_none(monkeypatch, tmp_path, runs):
-    """`findings.voita_pruning.removal_speed` divides by it, and has its BLEU."""
+    """Table voita_speedup divides by its times and shows its BLEU."""
     text = (
         TEXT.partition("pruned:")[0]
         + "pruned: [gates-all-l0-from-random-6, gates-all-l0.1-from-random-6]\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from project_copy import ROOT, link_project
 
-from headcount.findings.chapters import chapters
+from headcount.analysis.outputs import chapters
 
 LOADED = """
 import json, runpy, sys
@@ -29,6 +29,7 @@ with SnakemakeApi() as api:
     found = {
         rule.name: {
             "log": [plain(log) for log in rule.log],
+            "output": [plain(file) for file in rule.output],
             "benchmark": plain(rule.benchmark),
             "shell": rule.shellcmd,
             "script": rule.params.script,
@@ -102,20 +103,18 @@ def test_params_follow_the_files_of_their_jobs_where_these_are_moved(loaded):
     assert loaded["spelled"] == {"benchmarks": ["cost"]}
 
 
-UNUSED = re.compile(r"/headmask/(regularisation|variants)(_figure)?\.py$")
-"""Code of exhibits that `tiny` has no runs for: its rules leave them out."""
-
-
 def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
-    made_by = {chapter.name: ("findings", chapter.modules) for chapter in chapters()}
+    made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
     made_by |= {name: (name, made_by[name][1]) for name in ("claims", "cost")}
     for name, rule in rules.items():
-        script, modules = made_by.get(name, (name, ()))
+        script, outputs = made_by.get(name, (name, ()))
         assert rule["script"] == f"scripts/{script}.py"
         assert {rule["script"], "src/headcount/base/command.py"} <= set(rule["code"])
-        files = {f"src/{each.replace('.', '/')}.py" for each in modules}
-        assert files - set(rule["code"]) == {file for file in files if UNUSED.search(file)}
+        made = {out.module for out in outputs if f"results/tiny/{out.files[0]}" in rule["output"]}
+        for module in made:
+            file = f"src/{module.replace('.', '/')}"
+            assert {f"{file}.py", f"{file}.yaml"} <= set(rule["code"])
         assert re.match(rf"python (scripts/{script}\.py|{{params\.script}}) ", rule["shell"])
         assert rule["shell"].endswith(" > {log:q} 2>&1")
         (log,) = rule["log"]

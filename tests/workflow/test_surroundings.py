@@ -162,8 +162,8 @@ WRITTEN = {
     "attention attention.json": "attention.json",
     "attention_map map.svg": "map.svg",
     "attention_map map.pdf": "map.pdf",
-    "findings .": "tables/corpus.csv",
-    "findings drawn": "drawn/figures/curves.pdf",
+    "analysis .": "tables/corpus.csv",
+    "analysis drawn": "drawn/figures/curves.pdf",
 }
 """What each step, known by its last argument, cannot write when nothing can be written."""
 
@@ -204,7 +204,7 @@ def test_a_copy_in_the_environment_of_another_checkout_is_refused(tmp_path):
     """Its rules and scripts would run the other's code. Stages of DVC run the copy's own."""
     copy = ProjectCopy(tmp_path / "copy")
     copy.call("git", "init", "-q")
-    script = f"cd .. && python {copy.folder}/scripts/findings.py"
+    script = f"cd .. && python {copy.folder}/scripts/analysis.py"
     stage = "dvc repro -s plan@quickstart"
     for command, codes in (("snakemake -n", (3, 0)), (stage, (0, 0)), (script, (3, 2))):
         for checkout, expected in zip((ROOT, copy.folder), codes, strict=True):

@@ -16,10 +16,8 @@ rule train:
         masks="<trained>/masks.csv",
         slopes="<trained>/slopes.csv",
         kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
-    wildcard_constraints:
-        run=alternatives(plan.imported.trained(plan.runs)),
     priority: plan.pruning.urgency
-    threads: plan.settings.train.cores
+    threads: needs.threads("train")
     resources:
         **needs.training(),
     params:
@@ -46,9 +44,7 @@ rule translate:
     output:
         text="<run>/translations/{test}.txt",
         facts="<run>/translations/{test}.json",
-    wildcard_constraints:
-        run=alternatives([*plan.runs, *plan.pruned]),
-    threads: plan.settings.decode.threads
+    threads: needs.threads("decode")
     resources:
         **needs.translating(),
     params:
@@ -68,8 +64,6 @@ rule bleu:
         references=each("<text>/{test}.tgt", test=plan.tests_of),
     output:
         "<run>/bleu.json",
-    wildcard_constraints:
-        run=alternatives([*plan.runs, *plan.pruned]),
     params:
         tests=plan.tests_of,
         words=plan.words,

@@ -1,0 +1,1 @@
+"""Analysis of results: tidy frames in, tidy frames out."""

@@ -52,6 +52,13 @@ def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, 
             _write(output, value, data, folder, origin)
 
 
+def write_only_table(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
+    """Write the only table of a chapter straight into a folder."""
+    (output,) = chapter.outputs
+    frame = make(output, data)
+    write_table(output, frame, describe(output, frame, data), folder, origin)
+
+
 def make(output: Output, data: Data) -> Any:
     """Return what the function of an output makes: a frame, or what is JSON, or a page."""
     function = getattr(import_module(output.module), output.function)

@@ -206,12 +206,13 @@ def no_baseline(frame: pd.DataFrame) -> str:
 
 @note
 def collapse(frame: pd.DataFrame, collapsed: Collapsed) -> list[str]:
-    """Return a warning for every training of the frame's pairs that collapsed."""
-    rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])].sort_values(["pair", "run"])
+    """Return a warning for every run of the frame's pairs that collapsed with some seeds."""
+    rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])]
     return [
-        f"{row.run}, seed {row.seed} of {row.pair} collapsed in training (table "
-        "headmask_collapse). Heads that were masked nearly always hurt the model that uses them."
-        for row in rows.itertuples()
+        f"{run} of {pair} collapsed in training with seed{'s' * (len(seeds) > 1)} "
+        f"{', '.join(map(str, seeds))} (table headmask_collapse). Heads that were masked nearly "
+        "always hurt the model that uses them."
+        for (pair, run), seeds in rows.groupby(["pair", "run"])["seed"]
     ]
 
 

@@ -36,7 +36,20 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     """Return the share of updates that masked a head, by run and head; needs column `updates`."""
     weighted = masks.assign(masked_updates=masks["masked"] * masks["updates"])
     sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked_updates", "updates"]].sum()
-    return sums["masked_updates"] / sums["updates"]
+    return (sums["masked_updates"] / sums["updates"]).astype(float)
+
+
+def with_masking(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.DataFrame:
+    """Return masks with `updates`, see `with_updates`, and `masking`: updates that mask a head."""
+    frame = with_updates(masks)
+    intervals = frame[[*RUN, "step", "updates"]].drop_duplicates()
+    parts = [intervals.assign(masking=0)[:0]]
+    for (_, run, seed), rows in intervals.groupby(RUN, sort=False):
+        counts = masking_updates(
+            trained_runs[run], seed, *rows[["step", "updates"]].to_numpy(dtype=int).T
+        )
+        parts.append(rows.assign(masking=counts))
+    return frame.merge(pd.concat(parts), how="left", on=[*RUN, "step", "updates"])
 
 
 def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.Series:
@@ -44,21 +57,9 @@ def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) 
 
     0 where none of these updates masks any head.
     """
-    late = second_half(with_updates(masks))
-    parts = [
-        _masking_only(rows, trained_runs[run], seed)
-        for (_, run, seed), rows in late.groupby(RUN, sort=False)
-    ]
-    return frequencies(pd.concat(parts)).fillna(0.0) if parts else frequencies(late)
-
-
-def _masking_only(rows: pd.DataFrame, run: RunSettings, seed: int) -> pd.DataFrame:
-    """Return the rows of one training with shares of the updates that mask any head."""
-    intervals = rows[["step", "updates"]].drop_duplicates()
-    counts = masking_updates(run, seed, *intervals.to_numpy(dtype=int).T)
-    masking = rows["step"].map(dict(zip(intervals["step"], counts, strict=True)))
-    shares = (rows["masked"] * rows["updates"] / masking).where(masking > 0, 0.0)
-    return rows.assign(masked=shares, updates=masking)
+    late = second_half(with_masking(masks, trained_runs))
+    shares = (late["masked"] * late["updates"] / late["masking"]).where(late["masking"] > 0, 0.0)
+    return frequencies(late.assign(masked=shares, updates=late["masking"])).fillna(0.0)
 
 
 def masking_updates(
@@ -80,18 +81,17 @@ def masking_updates(
     return until[ends] - until[ends - lengths]
 
 
-def losses(curve: pd.DataFrame) -> dict[str, float]:
-    """Return mean losses over the updates of a training: with all heads and with masked heads.
+def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return mean losses in the second half of trainings: with all heads and with masked heads.
 
-    Only intervals with a first pass count, if there are any; random masks need none.
+    Where any interval has a first pass, only those intervals count. Random masks need none.
     """
-    passes = curve.dropna(subset="first_pass_loss")
-    whole = curve if passes.empty else passes
-    masked = float(np.average(whole["train_loss"], weights=whole["updates"]))
-    if passes.empty:
-        return {"first_pass_loss": np.nan, "masked_loss": masked}
-    first = float(np.average(passes["first_pass_loss"], weights=passes["updates"]))
-    return {"first_pass_loss": first, "masked_loss": masked}
+    late = second_half(with_updates(curves)).set_index(RUN)
+    passes = late["first_pass_loss"].notna()
+    late = late[passes | ~passes.groupby(RUN).transform("any")]
+    sums = late[["first_pass_loss", "train_loss"]].astype(float).mul(late["updates"], axis=0)
+    means = sums.groupby(RUN).sum(min_count=1).div(late.groupby(RUN)["updates"].sum(), axis=0)
+    return means.rename(columns={"train_loss": "masked_loss"})
 
 
 def collapsed_in_training(
@@ -102,17 +102,11 @@ def collapsed_in_training(
     Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the
     loss with all heads was above the loss with masked heads.
     """
-    if masks.empty or curves.empty:
-        return pd.DataFrame(columns=RUN)
     most = late_frequencies(masks, trained_runs).groupby(RUN).max()
-    abandoned = most[most >= ABANDONED - ROUNDING].index
-    late = second_half(with_updates(curves)).groupby(RUN)
-    keys = []
-    for key, curve in late:
-        loss = losses(curve) if key in abandoned else {"first_pass_loss": np.nan}
-        if loss["first_pass_loss"] > loss.get("masked_loss", np.inf):
-            keys.append(key)
-    return pd.DataFrame(keys, columns=RUN)
+    losses = late_losses(curves).join(most.rename("most"), how="inner")
+    harmed = losses["first_pass_loss"] > losses["masked_loss"]
+    collapsed = losses[harmed & (losses["most"] >= ABANDONED - ROUNDING)]
+    return collapsed.index.to_frame(index=False)
 
 
 Collapsed = Annotated[pd.DataFrame, collapsed_in_training]

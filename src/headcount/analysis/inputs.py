@@ -42,6 +42,7 @@ _POSITIONS = (*_VALUES, "offset", "hits", "trials")
 _SYNTAX = (*_POSITIONS, "treebank", "relation", "direction", "baseline_hits", "head_only")
 _SYNTAX += ("baseline_only", "half_trials", "half_hits")
 _MASKS = ("step", "kind", "layer", "head", "masked")
+_SLOPES = ("step", "kind", "layer", "head", "slope_mean", "slope_sd", "importance")
 _GATES = ("step", "kind", "layer", "head", "p_zero", "gate")
 _UNTUNED = ("test_set", "order", "as_run", "draw", "heads_masked", "bleu", "signature", *_SCORED)
 _TIMED = ("model", "heads_left", "parameters", "file_bytes", *_TIMES)
@@ -73,7 +74,6 @@ _CURVE = ("step", "train_loss", "dev_loss", "tokens_per_s", "seconds")
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
-    "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
     "outputs": Input("outputs", "tables, figures", ("<name>.csv",)),
     "counts": Input("pairs", "text", ("<split>.json",)),
     "text": Input("pairs", "text", ("<split>.src", "<split>.tgt")),
@@ -88,7 +88,7 @@ INPUTS = {
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",), _CURVE, "step > 0"),
     "masks": Input("runs", "train", ("masks.csv",), _MASKS),
-    "slopes": Input("runs", "train", ("slopes.csv",)),
+    "slopes": Input("runs", "train", ("slopes.csv",), _SLOPES),
     "measures": Input("runs", "heads", ("<measure>.csv",), _VALUES),  # all rules that measure heads
     "importance": Input("runs", "heads", ("importance.csv",), _VALUES),
     "importance_facts": Input("runs", "heads", ("importance.json",)),

@@ -112,6 +112,9 @@ class Output(Section):
     module: str
     """Module of the function that makes its data."""
 
+    declared: str = ""
+    """Module beside the file of its declaration, if that is another one."""
+
     chapter: str
     """The rule that makes it."""
 
@@ -136,6 +139,9 @@ class Output(Section):
 
     beside: str = ""
     """The table after which the report shows a figure."""
+
+    allow_empty: bool = False
+    """Whether a table may have no row."""
 
     csv: dict[str, str] = {}
     """New names of columns in the CSV."""
@@ -222,8 +228,9 @@ class Chapter(Section):
 
     @property
     def modules(self) -> list[str]:
-        """Modules that make its outputs; `fingerprint.code` follows their imports."""
-        return list(dict.fromkeys(output.module for output in self.outputs))
+        """Modules of its outputs; `fingerprint.code` follows imports and reads declarations."""
+        modules = (name for item in self.outputs for name in (item.module, item.declared) if name)
+        return list(dict.fromkeys(modules))
 
     def made_from(self, kinds: Collection[str]) -> "Chapter":
         """Return this chapter with the outputs whose needs are among these kinds of files."""
@@ -319,7 +326,8 @@ def _declared() -> Iterator[Output]:
     entries: dict[str, dict[str, Any]] = {}
     for path, file in files.items():
         for key, entry in file.outputs.items():
-            entries[key] = {"module": f"{_PACKAGE}.{path.stem}"} | file.defaults | entry
+            module = f"{_PACKAGE}.{path.stem}"
+            entries[key] = {"module": module, "declared": module} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
             given = {"question": questions[file.chapter]} | _completed(entries[key], entries)

@@ -1,7 +1,8 @@
 """Statistics of the project: tests over seeds, correlations over heads, many tests at once."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -166,35 +167,10 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return corrected
 
 
-class Overlap(NamedTuple):
-    """Two sets chosen from the same things, and how many things are in both."""
+def sum_p(distributions: Iterable[np.ndarray], total: int) -> float:
+    """Return the chance that independent counts sum to `total` or more.
 
-    things: int
-    first: int
-    second: int
-    both: int
-
-    @property
-    def expected(self) -> float:
-        """Mean of `both` if the second set is drawn at random (hypergeometric)."""
-        return self.first * self.second / self.things
-
-
-def overlap_p(overlaps: Sequence[Overlap]) -> float:
-    """Return the exact one-sided p that sets share as much by chance, all overlaps together.
-
-    The second sets are drawn at random: the tail of a sum of hypergeometric distributions.
+    A distribution has the chances of 0, 1, … of one count.
     """
-    chances = np.ones(1)
-    for things, first, second, _ in overlaps:
-        counts = np.arange(min(first, second) + 1)
-        chances = np.convolve(chances, stats.hypergeom(things, first, second).pmf(counts))
-    return min(1.0, float(chances[sum(overlap.both for overlap in overlaps) :].sum()))
-
-
-def drawn_p(drawn: Sequence[Sequence[int]], total: int) -> float:
-    """Return the exact one-sided p that one number from each sequence sum to `total` or more."""
-    chances = np.ones(1)
-    for counts in drawn:
-        chances = np.convolve(chances, np.bincount(counts) / len(counts))
-    return min(1.0, float(chances[total:].sum()))
+    chances = reduce(np.convolve, distributions, np.ones(1))
+    return min(1.0, float(chances[int(total) :].sum()))

@@ -38,7 +38,7 @@ def write_table(
 
     Raises UserError if the frame has no row or an infinite number.
     """
-    _check(frame, folder / output.name)
+    _check(frame, folder / output.name, output.allow_empty)
     write_data(output, frame, folder)
     shown = readable_table(output, frame)
     write_text(folder / f"{output.name}.md", _markdown(shown, text))
@@ -87,8 +87,8 @@ def _heading(column: str) -> str:
     return column.replace("_", " ").strip()
 
 
-def _check(frame: pd.DataFrame, path: Path) -> None:
-    if frame.empty:
+def _check(frame: pd.DataFrame, path: Path, allow_empty: bool) -> None:
+    if frame.empty and not allow_empty:
         raise UserError(f"{path}: expected rows, found an empty table; are its inputs there?")
     numbers = frame.select_dtypes("number")
     for column in numbers.columns[np.isinf(numbers.to_numpy(float)).any(axis=0)]:

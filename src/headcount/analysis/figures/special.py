@@ -7,25 +7,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from headcount.analysis.captions import fill
 from headcount.analysis.collapse import Collapsed, collapse_labels
-from headcount.analysis.figures.axes import set_axis
+from headcount.analysis.figures.axes import label_cells, set_axis
 from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.prepare import with_places
 from headcount.analysis.figures.style import (
+    GREY,
     PAGE,
     colour_bar,
     draw_legend,
     grid,
     legend_above,
     make_styles,
+    message,
     set_title,
     style_groups,
 )
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.frames import HEAD, RUN, Data
 from headcount.analysis.outputs import Output
 
 Style = dict[str, Any]
@@ -184,3 +188,43 @@ def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
     size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
     figure = Figure(figsize=size, layout="constrained")
     return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)
+
+
+def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) -> Figure:
+    """Draw masks (above) and slopes (below) of trainings that locked heads in."""
+    trainings = [rows for _, rows in frame.groupby(RUN, sort=False) if rows["locked"].any()]
+    if not trainings:
+        return message("No training locked a head in.")
+    columns, spec = min(4, len(trainings)), output.draw
+    figure, axes = grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
+    for number, rows in enumerate(trainings):
+        line, column = divmod(number, columns)
+        masks, slopes = (axes[2 * line + half][column] for half in range(2))
+        cells, (layer,) = with_places(spec, rows), spec.layers
+        image = MARKS["heat"](masks, cells, layer, {}, 0, norm=Normalize(0, 1))
+        label_cells(masks, cells, layer, spec)
+        _slopes(slopes, rows, styles)
+        set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
+        for panel, label in ((masks, ""), (slopes, "updates")):
+            set_axis(panel, "x", {"integer": True, "tight": True, "min": 0}, rows, label)
+        masks.tick_params(labelleft=not column, labelbottom=False)
+        slopes.set_ylabel("" if column else "slope (nats)")
+    panels = [panel for line in axes for panel in line]
+    for panel in (panel for panel in panels if not panel.has_data()):
+        panel.remove()
+    colour_bar(figure, image, spec.colour["label"])
+    legend_above(figure, panels)
+    return figure
+
+
+def _slopes(panel: Axes, rows: pd.DataFrame, styles: dict[str, Style]) -> None:
+    """Draw slopes of heads that were ever locked in, dotted while they were not, and of others."""
+    others = rows[rows["_layer"].isna()].groupby("step")["slope_mean"].agg(["min", "median", "max"])
+    band = {"color": GREY, "alpha": 0.25, "linewidth": 0, "label": "range of other heads"}
+    panel.fill_between(others.index, others["min"], others["max"], **band)
+    panel.plot(others["median"], color=GREY, label="median of other heads")
+    for (name, *_), head in rows.groupby(["_layer", *HEAD], sort=False):
+        look = styles[name] | {"linewidth": 1, "markersize": 2.5}
+        panel.plot(head["step"], head["slope_mean"], ":", color=look["color"], linewidth=0.8)
+        panel.plot(head["step"], head["slope_mean"].where(head["locked"] > 0), **look)
+    panel.axhline(0, color="black", linewidth=0.8)

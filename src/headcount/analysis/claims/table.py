@@ -1,0 +1,155 @@
+"""The table of claims: a verdict on every claim that the results measure."""
+
+import inspect
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headcount.analysis.cells import bounds
+from headcount.analysis.claims import estimates, metrics, voita
+from headcount.analysis.claims.claims import PAPERS, ledger, paper_of, paper_value, printed_line
+from headcount.analysis.claims.evidence import MODEL, UNIT, Evidence, place_of
+from headcount.analysis.claims.tests import decide
+from headcount.analysis.stats import ALPHA
+
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason_code", "reason"]
+COLUMNS += ["statistic", "part", "value", "low", "high", "side", "limit", "limits_from", "p"]
+COLUMNS += ["p_adjusted", "tests", "scope", "seeds", "about", "collapsed", "paper_value"]
+COLUMNS += ["difference", "experiments", "files", "needs", "run_by"]
+
+
+def metric_of(name: str) -> tuple[Callable, dict[str, Any], list[str]]:
+    """Return the function of a claim's number, its arguments, and the sources that it reads."""
+    ((metric, given),) = ledger().claims[name].metric.items()
+    modules = (module for module in (metrics, voita, estimates) if hasattr(module, metric))
+    function = getattr(next(modules), metric)
+    frames = {
+        parameter.name: given.get(parameter.name, parameter.name)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.annotation is pd.DataFrame
+    }
+    compares = ["runs", "sizes"] if ledger().claims[name].test.compare else []
+    return function, given | frames, [*frames.values(), *compares]
+
+
+def measure(name: str, evidence: Evidence, structure: bool = False) -> pd.DataFrame:
+    """Return a claim's number for every model, without rows if its runs are not there."""
+    claim = ledger().claims[name]
+    function, arguments, sources = metric_of(name)
+    frames = {key: evidence.frame(key, structure or claim.needs.structure) for key in sources}
+    if any(frame.empty for frame in frames.values()):
+        return pd.DataFrame()
+    rows = function(**{key: frames.get(str(given), given) for key, given in arguments.items()})
+    if claim.test.compare and len(rows):
+        runs = frames["runs"].merge(frames["sizes"][[*MODEL, "heads"]], on=MODEL)
+        rows = estimates.compared(rows, runs, claim.test.compare, claim.test.scale == "ratio")
+    return rows if "value" in rows and rows["value"].notna().any() else pd.DataFrame()
+
+
+def claims_table(evidence: Evidence) -> pd.DataFrame:
+    """Return a row with columns of `COLUMNS` for every claim that the results measure."""
+    rows = []
+    for name in ledger().claims:
+        numbers = measure(name, evidence)
+        decision = None if numbers.empty else decide(numbers, ledger().claims[name].test)
+        if decision:
+            rows.append(decision | _about(name, numbers, evidence))
+    if not rows:
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.DataFrame(rows)
+    table["difference"] = table["value"] - table["paper_value"]
+    table["p_adjusted"] = table.groupby(table["claim"].map(paper_of))["p"].transform(corrected)
+    table[["verdict", "reason_code"]] = [_verdict(row) for row in table.to_dict("records")]
+    table["reason"] = [_reason(row) for row in table.to_dict("records")]
+    return table[~table["missing"] | (table["verdict"] == FAILS)].reindex(columns=COLUMNS)
+
+
+def _about(name: str, numbers: pd.DataFrame, evidence: Evidence) -> dict[str, Any]:
+    """Return the cells of a claim that do not depend on the decision."""
+    claim, paths = ledger().claims[name], evidence.files(metric_of(name)[2])
+    places = [place_of(path) for path in paths]
+    names = [columns for columns in (MODEL, [*UNIT, "run_2"]) if set(columns) <= set(numbers)]
+    models = {tuple(row) for columns in names for row in numbers[columns].to_numpy()}
+    failed = evidence.frame("collapse", structure=True)[MODEL].itertuples(index=False, name=None)
+    return {
+        "claim": name, "paper": PAPERS[paper_of(name)], "place": claim.place,
+        "statement": claim.statement, "printed": printed_line(name), "statistic": claim.statistic,
+        "limits_from": claim.test.source, "about": claim.test.about,
+        "paper_value": paper_value(name), "needs": claim.needs.run,
+        "collapsed": "; ".join("{3}, seed {2} of {1}".format(*m) for m in failed if m in models),
+        "experiments": " ".join(sorted({experiment for _, experiment, *_ in places})),
+        "files": " ".join("/".join(path.parts[-3 if len(place) == 2 else -6 :])
+                          for path, place in zip(paths, places, strict=True)),
+        "run_by": " ".join(claim.needs.experiments),
+    }  # fmt: skip
+
+
+def corrected(p: pd.Series) -> pd.Series:
+    """Return p of several claims, corrected for false discoveries (Benjamini & Hochberg 1995)."""
+    known = p.dropna().sort_values(ascending=False)
+    ranks = np.arange(len(known), 0, -1)
+    return (known * len(known) / ranks).cummin().reindex(p.index)
+
+
+def _verdict(row: dict[str, Any]) -> tuple[str, str]:
+    """Return verdict and reason code of a decision."""
+    if row["sure"] if isnan(row["p"]) else row["p_adjusted"] < ALPHA:
+        return (HOLDS if row["holds"] else FAILS), "beyond_limit"
+    if row["p"] < ALPHA:
+        return UNDECIDED, "after_correction"
+    inside = not row["opposed"] or row["low"] <= row["limit"] <= row["high"]
+    return UNDECIDED, "limit_in_interval" if inside else "models_disagree"
+
+
+def _reason(row: dict[str, Any]) -> str:
+    """Return the reason for a verdict as a sentence, from its code and numbers."""
+    number = bounds(*(pd.Series([row[end]]) for end in ("value", "low", "high")))
+    word = ("at", "above", "below")[int(np.sign(row["value"] - row["limit"]))]
+    text = ledger().reasons[row["reason_code"]].format(number=number, word=word, limit=row["limit"])
+    part = f"{row['part']}: " if row["part"] else ""
+    collapsed = f"; collapsed: {row['collapsed']}" if row["collapsed"] else ""
+    return f"{part}{text} ({row['scope']}){collapsed}"
+
+
+def elsewhere(table: pd.DataFrame, evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Return the claims that have no row: why, and which runs and experiments decide them."""
+    missing = [name for name in ledger().claims if name not in set(table["claim"])]
+    needs = {
+        name: ledger().claims[name].needs.model_dump(exclude={"structure"}) for name in missing
+    }
+    return {name: {"reason_code": _why_missing(name, evidence), **needs[name]} for name in missing}
+
+
+def _why_missing(name: str, evidence: Evidence) -> str:
+    numbers = measure(name, evidence)
+    if len(numbers):
+        return "part_missing" if decide(numbers, ledger().claims[name].test) else "no_interval"
+    return "untrained_baseline" if len(measure(name, evidence, structure=True)) else "no_such_run"
+
+
+def caption(table: pd.DataFrame) -> str:
+    """Return how many claims hold, and how many need other experiments."""
+    counts = {verdict: sum(table["verdict"] == verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
+    shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    others = len(ledger().claims) - len(table)
+    return f"Claims of the papers: {shown}. {others} more need other experiments."
+
+
+def claims_page() -> str:
+    """Return the list of all claims, with the numbers and limits that decide them."""
+    text = "# The claims of the papers\n\n[Claims](claims.md) explains numbers and limits.\n"
+    for paper, title in PAPERS.items():
+        text += f"\n## {title[0].upper()}{title[1:]}\n"
+        claims = {name: claim for name, claim in ledger().claims.items() if paper_of(name) == paper}
+        for name, claim in claims.items():
+            limits = claim.test.model_dump(include={"above", "below"}, exclude_none=True).items()
+            holds = " and ".join(f"{side} {str(limit).strip('{}')}" for side, limit in limits)
+            source = f" ({claim.test.source})" if claim.test.source else ""
+            text += f"\n**{name}**, {claim.place}: {claim.statement}\n\n"
+            text += f"- Number: {claim.statistic}\n- Holds: {holds}{source}\n"
+            text += f"- Needs: {claim.needs.run}\n"
+    return text

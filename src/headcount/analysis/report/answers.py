@@ -1,0 +1,118 @@
+"""The claims of an experiment in its report: answers, decided claims and their evidence."""
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+from pydantic import RootModel
+
+from headcount.analysis.cells import p_value
+from headcount.analysis.claims.claims import ledger
+from headcount.analysis.inputs import INPUTS
+from headcount.analysis.outputs import FORMS, Output
+from headcount.base.errors import UserError
+from headcount.base.settings.reader import read_settings
+
+TABLE = "tables/claims.csv"
+DECIDED = ("holds", "does not hold")
+"""Verdicts of decided claims, in the order of the page."""
+
+_COLUMNS = ["claim", "paper", "place", "statement", "statistic", "verdict", "value", "low", "high"]
+_COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
+
+
+def read_claims(folder: Path) -> pd.DataFrame:
+    """Return the claims that the results in a folder measure; `numbers` is their text.
+
+    Without the table there is no row. Raises UserError if a column is missing.
+    """
+    path, text = folder / TABLE, {"collapsed": str, "files": str}
+    table = pd.read_csv(path, dtype=text) if path.exists() else pd.DataFrame(columns=_COLUMNS)
+    if missing := [name for name in _COLUMNS if name not in table]:
+        raise UserError(f"{path}: expected the column {missing[0]}; make the table again")
+    table[[*text]] = table[[*text]].fillna("")
+    return table.assign(numbers=[_numbers(row) for row in table.itertuples()])
+
+
+def elsewhere(claims: pd.DataFrame) -> tuple[int, str]:
+    """Return the number of claims that are not in a table, and the experiments that decide them."""
+    others = [claim for name, claim in ledger().claims.items() if name not in set(claims["claim"])]
+    names = Counter(name for claim in others for name in claim.needs.experiments)
+    return len(others), ", ".join(name for name, _ in names.most_common())
+
+
+def _numbers(row: Any) -> str:
+    """Return value, interval, corrected p value and number of training runs of a claim."""
+    ends = f" ({row.low:.2f} to {row.high:.2f})" if pd.notna(row.low) else ""
+    p = "" if pd.isna(row.p_adjusted) else f", corrected p = {p_value(row.p_adjusted)}"
+    return minus(f"{row.value:.2f}{ends}{p.replace('= <', '<')}, {_runs(row.seeds)}")
+
+
+def _runs(seeds: float) -> str:
+    return f"{seeds:.0f} training run{'' if seeds == 1 else 's'}"
+
+
+def minus(text: str) -> str:
+    """Return a text with a minus sign before negative numbers."""
+    return re.sub(r"-(?=\d)", "−", text)
+
+
+def decided_claims(folder: Path) -> list[str]:
+    """Return two lines of text on every decided claim of an experiment."""
+    claims = read_claims(folder)
+    return [
+        f"  {row.verdict}: {row.statement} ({row.paper})\n    {row.statistic}: {row.numbers}"
+        for row in claims[claims["verdict"].isin(DECIDED)].itertuples()
+    ]
+
+
+def answers(claims: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return an answer for each paper."""
+    declared = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]])
+    return [_answer(item, claims) for item in declared.root.values()]
+
+
+def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
+    """Return the sentence that answers a question, and the number behind it as text."""
+    known = claims[claims["claim"].isin(list(question["claims"]))]
+    decided = known["verdict"].isin(DECIDED)
+    if known.empty:
+        return {"question": question, "sentence": question["none"], "number": ""}
+    row = known.loc[decided.idxmax()]  # the first, if none is decided
+    texts = question["claims"][row["claim"]]
+    value, low, high = (texts["format"].format(row[name]) for name in ("value", "low", "high"))
+    ends = f"95 % interval {low} to {high}" if pd.notna(row["low"]) else "without an interval"
+    return {
+        "question": question,
+        "sentence": texts[row["verdict"]].format(limit=f"{abs(row['limit']):g}"),
+        "number": minus(f"{value} {texts['unit']}"),
+        "interval": minus(f"{ends}, {_runs(row['seeds'])}"),
+        "name": texts["number"],
+        "collapsed": row["collapsed"],
+    }
+
+
+def evidence(files: str, place: str, shown: Collection[Output]) -> list[Output]:
+    """Return outputs that show the files of a claim, one for each file.
+
+    Of several outputs, that of the claim's place in the paper is taken, or else the one that reads
+    the fewest kinds, since it shows most of the file.
+    """
+    chosen: set[str] = set()
+    for name in files.split():
+        path = PurePosixPath(*PurePosixPath(name).parts[1:])  # without the experiment
+        showing = [output for output in shown if _shows(output, path)]
+        own = {o.anchor: o.title.partition(":")[0].lower() in place.lower() for o in showing}
+        showing.sort(key=lambda output: (not own[output.anchor], len(output.required)))
+        chosen.update(output.anchor for output in showing[:1])
+    return [output for output in shown if output.anchor in chosen]
+
+
+def _shows(output: Output, path: PurePosixPath) -> bool:
+    if f"{path.parts[0]}/" in {folder for folder, _ in FORMS.values()}:
+        return str(path) in output.files
+    kinds = (INPUTS[kind] for kind in output.required)
+    return any(kind.folder == path.parts[0] and path.name in kind.names for kind in kinds)

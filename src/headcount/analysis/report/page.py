@@ -1,0 +1,123 @@
+"""The report: results of one experiment or several, by question, on one page that opens offline."""
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
+from headcount.analysis.report.answers import (
+    DECIDED,
+    TABLE,
+    answers,
+    elsewhere,
+    evidence,
+    minus,
+    read_claims,
+)
+from headcount.analysis.report.layout import inline_drawing, share
+from headcount.analysis.report.questions import by_question
+from headcount.analysis.writer import sides
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, write_text
+from headcount.base.templates import fill_page
+
+_HERE = Path(__file__)
+_COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
+"""Files that an experiment may have beside its tables and figures, and their names."""
+
+
+def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) -> None:
+    """Write one HTML file on the results in these folders, each under its title.
+
+    `only` names the outputs to show, such as `tables/bleu.json`. If it is empty, the page shows all
+    that exist. Links to files are relative to the page. Raises UserError for an unknown output and
+    for a folder without any output.
+    """
+    outputs = (item for chapter in chapters() for item in chapter.outputs if item.form in SHOWN)
+    known = {item.files[-1]: item for item in outputs}
+    if unknown := sorted(set(only).difference(known)):
+        raise UserError(
+            f"{unknown[0]}: expected the .json of a declared table or figure; "
+            "python scripts/reference.py outputs lists them"
+        )
+    parts = []
+    for number, (folder, title) in enumerate(titles.items(), start=1):
+        shown = [known[name] for name in only or known if only or (folder / name).exists()]
+        parts.append(_read(folder, shown, page.parent, {"title": title, "number": number}))
+    write_text(page, _render(parts, [known[name] for name in only or known]))
+
+
+def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -> dict[str, Any]:
+    """Return all that the page shows of one experiment; `blocks` are its outputs by anchor."""
+    if not shown:
+        raise UserError(
+            f"{folder}: expected results of an experiment, tables/ or figures/ with .json files, "
+            "found none; name a folder such as results/quickstart"
+        )
+    blocks = {item.anchor: _block(item, folder, part, page) for item in shown}
+    claims = read_claims(folder)
+    where = zip(claims["files"], claims["place"], strict=True)
+    claims["evidence"] = [evidence(files, place, shown) for files, place in where]
+    answered = answers(claims) if (folder / TABLE).exists() else []
+    for answer in answered:
+        names = (f"figure-{name}" for name in answer["question"]["figures"])
+        answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
+    links = {text: folder / name for name, text in _COMPANIONS.items()}
+    links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
+    found = {"claims": claims.to_dict("records"), "elsewhere": elsewhere(claims)}
+    return part | found | {"answers": answered, "links": links, "blocks": blocks}
+
+
+def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> dict[str, Any]:
+    """Return cells of a table or drawing of a figure, with its text and its files."""
+    path, anchor = folder / output.files[-1], f"{output.anchor}-{part['number']}"
+    content = read_json(path)
+    if not {"caption", "warnings", "notes", "provenance"} <= set(content):
+        raise UserError(f"{path}: expected the file of this version; make it again")
+    files = {
+        end: os.path.relpath(path.with_suffix(f".{end}"), page) for end in FORMS[output.form][1]
+    }
+    block = {"output": output, "anchor": anchor, "of": part["title"], "files": files} | content
+    if output.form == "figure":
+        drawing = path.with_suffix(".svg").read_text(encoding="utf-8")
+        return block | inline_drawing(drawing, anchor, f"{output.title}. {content['caption']}")
+    return block | {"sides": sides(content["columns"], content["rows"])}
+
+
+def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
+    shown = [item for item in outputs if any(item.anchor in part["blocks"] for part in parts)]
+    by_anchor = {item.anchor: [] for item in shown}
+    for part in parts:
+        for anchor, block in part["blocks"].items():
+            by_anchor[anchor].append(block)
+    sections = [
+        (name, title, [(item, by_anchor[item.anchor]) for item in members])
+        for name, title, members in by_question(shown)
+    ]
+    blocks = [block for *_, members in sections for _, of in members for block in of]
+    values = {
+        "experiments": parts,
+        "decided": DECIDED,
+        "minus": minus,
+        "sections": sections,
+        "warnings": share(blocks, "warnings"),
+        "settings": share(blocks, "notes"),
+        "origins": _origins(blocks),
+        "css": Markup(_HERE.with_suffix(".css").read_text(encoding="utf-8")),
+        "script": Markup(_HERE.with_suffix(".js").read_text(encoding="utf-8")),
+    }
+    return fill_page(_HERE.with_suffix(".html"), values)
+
+
+def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how outputs were made, each origin once; a block gets the number of its origin."""
+    origins: list[dict[str, Any]] = []
+    for block in blocks:
+        made = block["provenance"] | {"of": block["of"]}
+        if made not in origins:
+            origins.append(made)
+        block["origin"] = origins.index(made) + 1
+    return origins

@@ -1,0 +1,1 @@
+"""Classifiers of sentence pairs: their declarations name functions of other modules."""

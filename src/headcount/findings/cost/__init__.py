@@ -1,1 +1,0 @@
-"""What the jobs of an experiment took: seconds and memory, by rule."""
