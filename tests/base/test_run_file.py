@@ -6,7 +6,7 @@ import pytest
 
 from headcount.analysis.frames import read_runs
 from headcount.base.errors import UserError
-from headcount.base.settings.run_file import read_run, write_run
+from headcount.base.settings.runs import read_run, write_run
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 

@@ -67,7 +67,7 @@ class Raw:
 
     def draw(self, w: Mapping[str, str]) -> list[str]:
         """Return how many pairs of a split are drawn, and by which seed, as a flag if any are."""
-        rule = (self._corpora[parse_pair(w["pair"]).corpus].draw or {}).get(w["split"])
+        rule = self._corpora[parse_pair(w["pair"]).corpus].draw.get(w["split"])
         return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
 
     def treebanks(self, pair: str) -> list[str]:
@@ -80,7 +80,7 @@ class Raw:
     def of_tree(self, treebank: str) -> Source:
         """Return a treebank as a corpus with one split; or the generated corpus it comes with."""
         corpus, _, name = treebank.partition(".")
-        tree = (self._corpora[corpus].trees or {}).get(name)
+        tree = self._corpora[corpus].trees.get(name)
         if tree is None:
             return self.of(corpus)
         file = tree.model_dump(exclude={"language", "base_url"}, exclude_none=True)

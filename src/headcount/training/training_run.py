@@ -13,8 +13,7 @@ from headcount.base import command
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_file import write_run
-from headcount.base.settings.runs import Run
+from headcount.base.settings.runs import Run, write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count

@@ -129,12 +129,10 @@ def by_head(history: History) -> pd.DataFrame:
     heads["was_held"] = (hold.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).astype(float)
     heads[_SLOPES] = _slopes(history)
     heads = heads.reset_index()
-    kind, first_layer, anywhere = heads["kind"], heads["layer"] == 0, heads["held_in"].isna()
+    kind, first_layer = heads["kind"], heads["layer"] == 0
     heads["candidate"] = kind != heads["spare"]
-    holdable = anywhere | (kind == heads["held_in"]) & first_layer
-    heads["holdable"] = heads["candidate"] & holdable
-    rule = (heads["method"] == "importance") & anywhere
-    rule &= heads.groupby(RUN)["locked_ever"].transform("any")
+    heads["holdable"] = heads["candidate"]
+    rule = (heads["method"] == "importance") & heads.groupby(RUN)["locked_ever"].transform("any")
     heads["place"] = (heads["candidate"] & (kind == "dec_self") & first_layer).where(rule)
     return heads
 

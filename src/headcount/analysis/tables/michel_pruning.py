@@ -252,7 +252,7 @@ def pruning_importance(settings: Any) -> str:
             "mean over dev, divided by the L2 norm of its layer unless the settings differ."
         )
     ablation, importance = settings["ablation"], settings["importance"]
-    by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
-    scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})
+    by_layer = ablation.normalise == "layer_l2"
+    scaled = " Before ranking, divided by the L2 norm of its layer and type." if by_layer else ""
     again = " It is measured again after each step." if ablation.reestimate else ""
-    return importance_measure({"importance": scaled}) + again
+    return importance_measure({"importance": importance}) + scaled + again

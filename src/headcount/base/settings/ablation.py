@@ -4,9 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.run_lists import Runs
+from headcount.base.settings.runs import Runs
 from headcount.base.settings.section import LARGEST, MOST_DRAWS, Compute, Section
 
 
@@ -25,24 +24,12 @@ class MaskingSettings(Section):
 
     groups: int = Field(8, ge=1, le=LARGEST)
     """Near-equal groups into which the ranked heads are cut."""
-
     draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random rankings that are masked in the same way, as a control; 0 leaves it out."""
-
     test_sets: list[str] = []
     """Names of the test sets to translate, where a pair has them; empty: its first one."""
-
     sentences: int | None = Field(None, ge=1)
     """Translate only the first sentences of a test set, this many; without it all."""
-
-
-def check_groups(groups: int, heads: int) -> None:
-    """Raise UserError if a model has fewer heads than groups."""
-    if groups > heads:
-        raise UserError(
-            f"masking.groups: expected at most {heads}, the number of the model's heads, "
-            f"found {groups}"
-        )
 
 
 class PruningSteps(Section):
@@ -50,17 +37,12 @@ class PruningSteps(Section):
 
     steps: int = Field(10, ge=1, le=100)
     """Equal steps in which heads are pruned, from none to all of them."""
-
     draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random orders of pruning, as a control; 0 leaves it out."""
-
     normalise: Literal["none", "layer_l2"] = "layer_l2"
-    """Rank heads by their importance as it is, or after dividing the importance of each layer and
-    attention type by its L2 norm."""
-
+    """Rank heads by importance as it is, or divided by the L2 norm of its layer and type."""
     reestimate: bool = False
-    """Measure importance anew after each step of pruning, on the model without the heads that are
-    pruned already."""
+    """Measure importance anew after each step of pruning, on the pruned model."""
 
 
 class AblationSettings(PruningSteps):
@@ -68,27 +50,18 @@ class AblationSettings(PruningSteps):
 
     runs: Runs = []
     """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
-
     test_sets: list[str] = []
-    """Two test sets, `dev` allowed, where a pair has them. The effects of removing heads are
-    compared between them, and the first one scores all else. Empty: the first two; for a pair that
-    has one, this and `dev`."""
-
+    """Two test sets, where a pair has them, between which effects are compared; the first scores
+    all else. The second may be `dev`. Empty: the first two; for a pair with one, this and `dev`."""
     sentences: int | None = Field(None, ge=1)
     """Translate only the first sentences of each, and of `dev`, this many; without it all."""
-
     signed: bool = False
-    """Prune by signed importance too, harmful heads first: importance as `importance.abs: none` has
-    it, measured for that."""
-
+    """Prune by signed importance too (`importance.abs: none`), harmful heads first."""
     measures: bool = False
-    """Measure heads in more ways, as the section `measures` says, and prune by each of them too:
-    Fisher information, integrated gradients, Shapley values, mean ablation, output norm."""
-
+    """Measure heads by Fisher information, integrated gradients, Shapley values, mean ablation and
+    output norm, and prune by each of them too."""
     updates: Numbers = []
-    """Updates of the training after which the model is pruned as well; each one of
-    `train.keep_updates`."""
-
+    """Updates, of `train.keep_updates`, after which the model is pruned as well."""
     timed: Percents = [25, 50, 75]
     """Percentages of all heads that are really removed, for timing."""
 

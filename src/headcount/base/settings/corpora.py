@@ -1,6 +1,7 @@
 """The corpora: where each comes from, its licence, its splits and languages."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,12 +12,11 @@ from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
 from headcount.base.settings.reader import at_key_of, read_settings
-from headcount.base.settings.sources import Draw, Published, Treebank
+from headcount.base.settings.section import refuse
+from headcount.base.settings.sources import Draw, Published, Side, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
-
-
 WORDS = frozenset({"of", "draw", "licence", "citation", "trees"})
 """Keys of a corpus that shape none of its files, but those of its treebanks."""
 
@@ -27,63 +27,53 @@ class Corpus(Published):
     of: CorpusName | None = None
     """Another corpus, of which this one is a part: it has its files, fetched once for both, its
     splits, and every key that is not given here."""
-
-    draw: dict[FileName, Draw] | None = None
+    draw: dict[FileName, Draw] = {}
     """By split: how many pairs to draw, after `overlap` and `hold_out`."""
-
     licence: str = Field(min_length=1)
     """What the text may be used for."""
-
     citation: str = Field(min_length=1)
     """Whom to cite."""
-
-    trees: dict[FileName, Treebank] | None = None
+    trees: dict[FileName, Treebank] = {}
     """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
-
     generator: Literal["synthetic"] | None = None
     """Generates the text, instead of `splits`; its languages are `en` and `art`."""
-
     settings: SyntheticSettings | None = None
     """Settings of the generator."""
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Corpus":
-        if not self.generator and self.splits is None and (self.trees or self.entailment):
+        given, known = {*self.splits}, {*self.languages}
+        if not known and (self.trees or self.entailment):
             return self
-        if bool(self.generator) == (self.splits is not None):
-            raise ValueError("expected either splits (files), or generator and settings")
-        if bool(self.generator) != (self.settings is not None):
-            raise ValueError("generator and settings go together")
-        for split, rule in (self.hold_out or {}).items():
-            if split in (self.splits or {}) or rule.of not in (self.splits or {}):
-                raise ValueError(f"hold_out: expected a new split of one under splits, found {split}")
-        for rule, known in (("overlap", self.splits or {}), ("draw", self.languages)):
-            for split in sorted({*(getattr(self, rule) or {})} - {*known}):
-                raise ValueError(f"{rule}: no split {split!r}; {nearest(split, known)}")
-        self._check_splits()
+        sources = {rule.of for rule in self.hold_out.values()}
+        train, taken = self.splits.get("train", {}), {*self.hold_out} & given
+        uneven = [
+            split for split, sides in self.splits.items() if len({*map(_parts, sides.values())}) > 1
+        ]
+        refuse(
+            ("expected splits, or a generator", bool(self.generator) == bool(given)),
+            ("settings go with a generator", bool(self.generator) != bool(self.settings)),
+            (f"hold_out: expected new splits of {sorted(given)}", sources - given or taken),
+            (f"overlap: expected splits of {sorted(given)}", {*self.overlap} - given),
+            (f"draw: expected splits of {sorted(known)}", {*self.draw} - known),
+            (f"splits: {uneven}: expected as many parts in each language", uneven),
+            ("splits.train: expected one reference", any(s.references for s in train.values())),
+            (f"splits: expected train, dev, a test, found {known}", not {"train", "dev"} < known),
+        )
         return self
-
-    def _check_splits(self) -> None:
-        for split, sides in (self.splits or {}).items():
-            if len({len(side.parts or [side]) for side in sides.values()}) > 1:
-                raise ValueError(f"splits: {split}: expected as many parts in each language")
-            if split == "train" and any(side.references for side in sides.values()):
-                raise ValueError("splits: train: references are for dev and test sets")
-        if not {"train", "dev"} < {*self.languages}:
-            raise ValueError(f"splits: expected train, dev and a test set, found {[*self.languages]}")
 
     @property
     def languages(self) -> dict[str, list[str]]:
         """Languages of each split, in file order, then of splits that are held out."""
         if self.generator is not None:
             return {split: ["en", "art"] for split in ("train", "dev", "test")}
-        given = {split: list(sides) for split, sides in (self.splits or {}).items()}
-        return given | {split: given[h.of] for split, h in (self.hold_out or {}).items()}
+        given = {split: list(sides) for split, sides in self.splits.items()}
+        return given | {split: given.get(h.of, []) for split, h in self.hold_out.items()}
 
     def translates(self, split: str, src: str, tgt: str) -> bool:
         """Return whether a split has both languages, and the source in one wording only."""
-        held = (self.hold_out or {}).get(split)
-        sides = (self.splits or {}).get(held.of if held else split, {})
+        held = self.hold_out.get(split)
+        sides = self.splits.get(held.of if held else split, {})
         several = src in sides and sides[src].references is not None
         return {src, tgt} <= {*self.languages.get(split, [])} and not several
 
@@ -91,7 +81,7 @@ class Corpus(Published):
     def tree_languages(self) -> dict[str, str]:
         """Language of each treebank, in file order; a generator makes trees of its source."""
         generated = {} if self.generator is None else {"dev": "en", "test": "en"}
-        return generated | {name: tree.language for name, tree in (self.trees or {}).items()}
+        return generated | {name: tree.language for name, tree in self.trees.items()}
 
 
 class Corpora(RootModel[dict[CorpusName, Corpus]]):
@@ -105,28 +95,31 @@ class Corpora(RootModel[dict[CorpusName, Corpus]]):
         return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
 
 
+def _parts(side: Side) -> int:
+    return len(side.parts or [side])
+
+
 def _filled(name: str, given: Mapping[str, Any]) -> Any:
     """Return the entry of a corpus, with the keys of the one that it is a part of."""
     entry = given[name]
     if not isinstance(entry, dict) or "of" not in entry:
         return entry
     whole = {k: v for k, v in given.items() if isinstance(v, dict) and "of" not in v}
-    if entry["of"] not in whole:
-        hint = nearest(str(entry["of"]), whole)
-        raise ValueError(f"{name}: of: expected a corpus that is no part of another; {hint}")
-    if extra := sorted(set(entry) - WORDS):
-        raise ValueError(f"{name}: files are those of {entry['of']}; remove {', '.join(extra)}")
+    extra = sorted(set(entry) - WORDS)
+    hint = nearest(str(entry["of"]), whole)
+    refuse((f"{name}.of: expected a corpus that is no part; {hint}", entry["of"] not in whole))
+    refuse((f"{name}.{extra}: is taken from {entry['of']}; remove it", extra))
     return whole[entry["of"]] | entry
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:
-    """Return every corpus described in the file, by name. Raises UserError for every fault in it."""
+    """Return every corpus in the file, by name. Raises UserError for every fault in it."""
     return read_settings(path, Corpora).root
 
 
 def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
     """Return the names of the test sets from one language to the other, in file order."""
-    unscored = {name for name, rule in (corpus.hold_out or {}).items() if not rule.scored}
+    unscored = {name for name, rule in corpus.hold_out.items() if not rule.scored}
     splits = [split for split in corpus.languages if split not in {"train", "dev"} | unscored]
     return [split for split in splits if corpus.translates(split, src, tgt)]
 
@@ -136,20 +129,16 @@ def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Pat
     with at_key_of(file):
         pairs = list(map(parse_pair, settings.pairs))
         for pair in pairs:
-            lack = f"pairs: {pair}: no corpus {pair.corpus!r} in corpora.yaml"
-            require(pair.corpus, corpora, lack)
+            require(pair.corpus, corpora, f"pairs: {pair}: no corpus {pair.corpus!r}")
             _check_languages(pair, corpora[pair.corpus])
         _check_tests(settings, {pair: _tests(pair, corpora) for pair in pairs})
+        trees = [f"{name}.{tree}" for name in corpora for tree in corpora[name].tree_languages]
         for name in settings.roles.trees:
-            corpus, _, treebank = name.partition(".")
-            require(corpus, corpora, f"roles.trees: {name}: no corpus {corpus!r}")
-            known = corpora[corpus].tree_languages
-            require(treebank, known, f"roles.trees: {name}: no treebank {treebank!r}")
+            require(name, trees, f"roles.trees: no treebank {name!r}")
+        labelled = [n for n, corpus in corpora.items() if {*ENTAILMENT} <= {*corpus.entailment}]
         if settings.classifiers.models:
-            name = settings.classifiers.corpus
-            require(name, corpora, f"classifiers.corpus: no corpus {name!r} in corpora.yaml")
-            if lacking := {*ENTAILMENT} - {*(corpora[name].entailment or {})}:
-                raise UserError(f"classifiers.corpus: {name} has no entailment {min(lacking)!r}")
+            lack = f"classifiers.corpus: expected entailment {', '.join(ENTAILMENT)}"
+            require(settings.classifiers.corpus, labelled, lack)
 
 
 def _tests(pair: Pair, corpora: Mapping[str, Corpus]) -> list[str]:
@@ -158,42 +147,33 @@ def _tests(pair: Pair, corpora: Mapping[str, Corpus]) -> list[str]:
 
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
     """Raise UserError for a pair whose languages or splits do not exist."""
-    place = f"pairs: {pair}: corpus {pair.corpus} has"
-    known = dict.fromkeys(language for split in corpus.languages.values() for language in split)
-    for language in (pair.src, pair.tgt):
-        require(language, known, f"{place} no language {language!r}")
-        for split in ("train", "dev"):
-            if language not in corpus.languages.get(split, []):
-                raise UserError(f"{place} no {split} text in {language!r}")
+    for language, split in product((pair.src, pair.tgt), ("train", "dev")):
+        known = corpus.languages.get(split, [])
+        require(language, known, f"pairs: {pair}: no {split} text in {language!r}")
     if not corpus.translates("dev", pair.src, pair.tgt):
-        raise UserError(f"{place} several references in {pair.src!r}, which are no source")
+        raise UserError(f"pairs: {pair}: dev has several references in {pair.src!r}, the source")
     if not test_sets(corpus, pair.src, pair.tgt):
-        raise UserError(f"{place} no test set in both languages; it has {[*corpus.languages]}")
+        raise UserError(f"pairs: {pair}: no test set in both languages")
 
 
 def _check_tests(settings: Experiment, tests: Mapping[Pair, list[str]]) -> None:
     """Raise UserError for test sets of masking and ablation that pairs lack."""
-    known = dict.fromkeys(test for named in tests.values() for test in named)
+    known = sorted({test for named in tests.values() for test in named})
     wanted = settings.masking.test_sets
-    for test in wanted:
-        require(test, known, f"masking.test_sets: no pair has a test set {test!r}")
+    for section, extra in (("masking", ()), ("ablation", ("dev",))):
+        for test in getattr(settings, section).test_sets:
+            require(test, [*known, *extra], f"{section}.test_sets: no pair has {test!r}")
     for pair, named in tests.items():
-        if wanted and not set(wanted) & set(named):
+        if wanted and not {*wanted} & {*named}:
             raise UserError(f"masking.test_sets: {pair} has none of these; it has {named}")
-    if settings.ablation.runs:
-        for test in settings.ablation.test_sets:
-            require(test, [*known, "dev"], f"ablation.test_sets: no pair has a test set {test!r}")
-        for pair, named in tests.items():
+        if settings.ablation.runs:
             _two_tests(settings.ablation.test_sets, pair, named)
 
 
 def ablation_tests(
     named: Iterable[str], text: str, corpora: Mapping[str, Corpus]
 ) -> tuple[str, str]:
-    """Return the two test sets of a pair between which ablation is compared; `dev` may be one.
-
-    The first two of those named, in their order; of all, if none is named.
-    """
+    """Return the two test sets between which ablation is compared: the first two of those named."""
     pair = parse_pair(text)
     return _two_tests(named, pair, _tests(pair, corpora))
 
@@ -201,8 +181,6 @@ def ablation_tests(
 def _two_tests(named: Iterable[str], pair: Pair, tests: list[str]) -> tuple[str, str]:
     known = [*tests, "dev"]
     found = [test for test in dict.fromkeys(list(named) or known) if test in known]
-    if len(found) < 2:
-        raise UserError(f"ablation.test_sets: expected two of {pair}, of {', '.join(known)}")
-    if found[0] == "dev":
-        raise UserError(f"ablation.test_sets: {pair}: name a test set first, for dev chooses heads")
+    if len(found) < 2 or found[0] == "dev":  # dev chooses heads
+        raise UserError(f"ablation.test_sets: expected a test set, then one, of {pair}: {known}")
     return found[0], found[1]

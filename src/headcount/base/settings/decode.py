@@ -4,7 +4,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Batches, Section, each_once
+from headcount.base.settings.section import (
+    LARGEST,
+    MOST_THREADS,
+    Batches,
+    Section,
+    each_once,
+    refuse,
+)
 
 
 class DecodeSettings(Batches):
@@ -12,16 +19,12 @@ class DecodeSettings(Batches):
 
     beam: int = Field(4, ge=1, le=1000)
     """Hypotheses per sentence; 1 is greedy search."""
-
     length_penalty: float = Field(0.6, ge=0)
     """α in score = log-probability / ((5 + length) / 6)^α; 0 compares plain log-probabilities."""
-
     max_source: int = Field(1000, ge=1, le=LARGEST)
     """Longest source; a longer one is cut to this many subwords, and counted as truncated."""
-
     max_length_factor: float = Field(2.0, gt=0, le=1000)
     """Longest output with its EOS, as a multiple of the source length (subwords) …"""
-
     max_length_extra: int = Field(10, ge=1, le=LARGEST)
     """… plus this many subwords."""
 
@@ -30,14 +33,13 @@ class TranslateSettings(DecodeSettings):
     """Beam search, and the program that does it."""
 
     engine: Literal["headcount", "ctranslate2", "ctranslate2-int8"] = "headcount"
-    """Program that translates the test sets, and texts by hand: headcount, or CTranslate2 on the
-    CPU, in fp32 or int8; the guide on export lists the differences. Ablation, masking, pruning
-    profiles and timings always use headcount, which masks heads sentence by sentence."""
+    """Program that translates test sets and texts: headcount, or CTranslate2 on the CPU, in fp32 or
+    int8 (see the guide on export). Jobs that mask heads always use headcount."""
 
     @model_validator(mode="after")
     def _has_a_device_for_its_engine(self) -> "TranslateSettings":
-        if self.engine != "headcount" and self.device == "cuda":
-            raise ValueError(f"engine: {self.engine} translates on the CPU, found device cuda")
+        other = self.engine != "headcount"
+        refuse((f"engine: {self.engine} needs a CPU", other and self.device == "cuda"))
         return self
 
 
@@ -47,14 +49,11 @@ class GenerateSettings(Batches):
 
     batch_tokens: int = Field(1024, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest source sentence (subwords)."""
-
     beam: int = Field(4, ge=1, le=1000)
     """Hypotheses per sentence; 1 is greedy search."""
-
     length_penalty: float = Field(0, ge=0)
     """α in score = log-probability / length^α, the library's formula; 0 compares plain
     log-probabilities. At other values the library guesses when nothing can win any more."""
-
     max_new_tokens: int = Field(200, ge=1, le=LARGEST)
     """Longest output (subwords)."""
 
@@ -69,24 +68,15 @@ class SpeedSettings(Section):
 
     sentences: int = Field(128, ge=1)
     """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
-
     batch_sizes: Annotated[list[BatchSize], AfterValidator(each_once)] = []
-    """Sentences at once, as in `[1, 16, 64]`; every size is measured. Empty: nothing is timed, and
-    there are no tables of speed. Timing may take half of an experiment's minutes."""
-
+    """Sentences at once, as in `[1, 16, 64]`; every size is measured. Empty: nothing is timed."""
     repeats: int = Field(5, ge=1, le=LARGEST)
     """Measured rounds, after one that is not counted. In each round the models take turns."""
-
     threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads of the model that is timed, in place of `resources.threads`; nothing else runs
-    beside it."""
+    """CPU threads of the model that is timed, in place of `resources.threads`."""
 
     @model_validator(mode="after")
     def _batches_can_be_full(self) -> "SpeedSettings":
         largest = max(self.batch_sizes, default=0)
-        if self.sentences < largest:
-            raise ValueError(
-                f"sentences: expected at least {largest}, the largest of batch_sizes, found "
-                f"{self.sentences}"
-            )
+        refuse((f"sentences: expected a whole batch, {largest}", self.sentences < largest))
         return self

@@ -24,16 +24,19 @@ def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) 
     """
     if old := _old_keys(model, given):
         raise UserError("\n".join(place(path) + f"is now {new}" for path, new in old.items()))
+    schema, found = Schema(model), {}
     try:
         return model.model_validate(given)
     except ValidationError as error:
         items = error.errors(include_url=False)
-    found: dict[KeyPath, list[str]] = {}
     for item in items:
         path = _path(item, given)
-        found.setdefault(path, []).append(_message(item, path, Schema(model)))
-    # Each branch of a union reports a value that fits none; the deepest report says most.
-    lines = [
+        message = _message(item, path, schema)
+        key, _, rest = message.partition(": ")
+        if item["type"] == "value_error" and schema.at(deeper := (*path, *key.split("."))):
+            path, message = deeper, rest
+        found.setdefault(path, []).append(message)
+    lines = [  # each branch of a union reports a value that fits none; the deepest says most
         place(path) + "; or ".join(dict.fromkeys(messages))
         for path, messages in found.items()
         if not any(other[: len(path)] == path for other in found if other != path)
@@ -101,6 +104,5 @@ def _message(item: Any, path: KeyPath, schema: Schema) -> str:
 
 def _unknown(key: str, place: KeyPath, schema: Schema) -> str:
     homes = [section for section in schema.keys(()) if key in schema.keys((section,))]
-    if homes:
-        return f"unknown key; it is a key of {' and of '.join(homes)}"
-    return f"unknown key; {nearest(key, schema.keys(place))}"
+    hint = f"it is a key of {' and of '.join(homes)}" if homes else ""
+    return f"unknown key; {hint or nearest(key, schema.keys(place))}"

@@ -8,8 +8,6 @@ import argparse
 import json
 from typing import Any, TypeVar
 
-from pydantic.fields import FieldInfo
-
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
@@ -23,15 +21,14 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
     """Declare one flag per key, with its meaning and default. Two sections must share no key."""
-    schema = Schema(section)
-    group = parser.add_argument_group(" ".join(section.__doc__.split()).replace("%", "%%"))
+    schema, text = Schema(section), " ".join(section.__doc__.split())
+    group = parser.add_argument_group(text.replace("%", "%%"))
     for name, field in section.model_fields.items():
         words = f"{' '.join(field.description.split())} [{schema.words(schema.at((name,)))}]"
-        if shown_default(field):
-            words += f" (default: {shown_default(field)})"
+        if not field.is_required() and field.default not in (None, ""):
+            words += f" (default: {_text(field.default)})"
+        flag, words = _flag(section, name), words.replace("%", "%%")
         # A flag that is left out leaves no trace, so that the section alone knows its default.
-        flag = _flag(section, name)
-        words = words.replace("%", "%%")
         group.add_argument(flag, dest=flag, default=argparse.SUPPRESS, metavar="X", help=words)
 
 
@@ -39,14 +36,13 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
     """Return the section of parsed flags. Raises UserError that names each flag at fault."""
     schema, flags = Schema(section), vars(namespace)
     given = {
-        name: _value(flags[_flag(section, name)], schema.is_text(schema.at((name,))))
+        name: _value(flags[flag], schema.is_text(schema.at((name,))))
         for name in section.model_fields
-        if flags.get(_flag(section, name)) is not None
+        if (flag := _flag(section, name)) in flags
     }
 
     def place(path: KeyPath) -> str:
-        name = str(path[0]) if path else ""
-        return f"{_flag(section, name)}{dotted(path).removeprefix(name)}: " if path else ""
+        return f"{_flag(section, dotted(path))}: " if path else ""
 
     return checked(section, given, place)
 
@@ -65,9 +61,8 @@ def as_flags(section: Section, *keys: str) -> list[str]:
     """Return these keys of a section, or all, as arguments, without those that are None."""
     arguments = []
     for name, value in section.model_dump(include=set(keys) or None, exclude_none=True).items():
-        text = value if isinstance(value, str) else json.dumps(value)
         # argparse takes a separate argument that begins with a hyphen for another flag.
-        flag = _flag(type(section), name)
+        flag, text = _flag(type(section), name), _text(value)
         arguments += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return arguments
 
@@ -80,8 +75,8 @@ def run_as_flag(run: Run) -> str:
 def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods: str) -> AnyRun:
     """Return the run that `--run` names, as JSON or by its short name, for a model.
 
-    A pruned run starts from `model`, whose dropout its start therefore keeps in its name. Raises
-    UserError for a run of other methods than `methods`, if any are given.
+    A pruned run starts from `model`, so its start keeps the dropout in its name. Raises UserError
+    for a run of other methods than `methods`, if any are given.
     """
     given = _value(text, is_text=False)
     named = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
@@ -97,16 +92,12 @@ def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods:
     return run
 
 
-def shown_default(field: FieldInfo) -> str:
-    """Return a key's default as it is written; empty for a key without one."""
-    default = field.default
-    if field.is_required() or default in (None, "") or isinstance(default, Section):
-        return ""
-    return default if isinstance(default, str) else json.dumps(default)
-
-
 def _flag(section: type[Section], name: str) -> str:
     return "--" + (section.flag_prefix + name).replace("_", "-")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _value(text: str, is_text: bool) -> Any:

@@ -16,38 +16,32 @@ from headcount.base.templates import fill_page
 TEMPLATE = Path(__file__).with_suffix(".md")
 _LISTED_ELSEWHERE = {"File", "Source"}  # a side of a split has their keys
 
-Table = tuple[str, str, list[list[str]]]
-"""Place in the file, description, and rows of a mapping of settings."""
-
 
 def settings_page() -> str:
     """Return the whole page, Markdown."""
     values = {
-        "experiment": list(_tables(Experiment)),
-        "corpora": list(_tables(Corpora)),
-        "models": list(_tables(Models)),
-        "sizes": list(PRESETS["base"]),
+        **{"experiment": _tables(Experiment), "corpora": _tables(Corpora)},
+        **{"models": _tables(Models), "sizes": list(PRESETS["base"])},
         "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
     }
     return fill_page(TEMPLATE, values)
 
 
-def _tables(model: type[BaseModel]) -> Iterator[Table]:
-    """Yield a table for each mapping of settings in a file, each class once."""
+def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]]:
+    """Yield place, description and rows of each mapping of settings in a file, each class once."""
     schema, seen = Schema(model), set(_LISTED_ELSEWHERE)
     waiting = [("", schema.root)]
     while waiting:
         place, node = waiting.pop(0)
         for option in schema.options(node):
-            inside = [option.get("items"), option.get("additionalProperties")]
-            names = [place, f"{place}.<name>".lstrip(".")]
-            below = [(n, o) for n, o in zip(names, inside, strict=True) if isinstance(o, dict)]
+            below = [(place, option.get("items"))]
+            below += [(f"{place}.<name>".lstrip("."), option.get("additionalProperties"))]
             if "properties" in option and option["title"] not in seen:
                 seen.add(option["title"])
                 yield place, option["description"], list(_rows(schema, option, place))
                 keys = option["properties"].items()
                 below += [(f"{place}.{key}".lstrip("."), value) for key, value in keys]
-            waiting = [*below, *waiting]
+            waiting = [each for each in below if isinstance(each[1], dict)] + waiting
 
 
 def _rows(schema: Schema, section: Node, place: str) -> Iterator[list[str]]:
@@ -60,5 +54,6 @@ def _rows(schema: Schema, section: Node, place: str) -> Iterator[list[str]]:
             default = "from the preset" if key in PRESETS["base"] else "must be given"
         elif isinstance(node.get("default"), dict):
             default = "see below"
-        cells = (f"`{key}`", schema.words(node), default, node["description"])
+        about = node.get("description") or schema.options(node)[0]["description"]
+        cells = (f"`{key}`", schema.words(node), default, about)
         yield [" ".join(cell.split()).replace("|", "\\|") for cell in cells]

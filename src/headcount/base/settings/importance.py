@@ -14,12 +14,9 @@ class ImportanceSettings(Batches):
     abs: Literal["sentence", "token", "position", "batch", "none", "square"] = "sentence"
     """What the absolute value is taken of: the derivative of a sentence's loss (the papers'
     formula), of each target token's loss, of the share of each query position, or of a batch's
-    loss; or nowhere, then −∂L/∂ξ is averaged and a harmful head is below 0. With `square` the
-    derivative of a sentence's loss is squared in place of that: Fisher information, in nats²."""
-
+    loss; or nowhere, then −∂L/∂ξ is averaged. `square`: Fisher information, in nats²."""
     data: Literal["train", "dev"] = "train"
     """The text whose sentences are drawn."""
-
     sentences: int = Field(1000, ge=2)
     """Sentence pairs drawn from it, the same for all runs; all of them where it has fewer."""
 
@@ -29,11 +26,9 @@ class MeasuresSettings(Section):
 
     points: int = Field(8, ge=1, le=10**4)
     """Integrated gradients: midpoints between no head and all heads, each as long as importance."""
-
     orders: int = Field(6, ge=2, le=MOST_DRAWS)
     """Shapley values: random orders in which heads are masked one after another, the same for all
     runs."""
-
     order_sentences: int = Field(64, ge=1)
     """Shapley values: sentence pairs, the first of those drawn for importance."""
 
@@ -44,9 +39,8 @@ class LrpSettings(Compute):
     flag_prefix: ClassVar[str] = "lrp-"
 
     rule: Literal["alpha_beta", "ratio"] = "alpha_beta"
-    """How an output's relevance is shared out: positive and negative contributions apart, half
-    each (the authors' later code; never negative), or in proportion (the paper; signed). Files have
-    both; this one is bootstrapped and ranks heads."""
-
+    """How an output's relevance is shared out: half to positive and half to negative contributions
+    (the authors' later code), or in proportion (the paper; signed). Files have both; this one is
+    bootstrapped and ranks heads."""
     max_sentences: int = Field(200, ge=1)
     """Sentences to measure on: the first of the dev set."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, Section
+from headcount.base.settings.section import LARGEST, Section, refuse
 
 Sizes = dict[str, int]
 
@@ -29,51 +29,36 @@ class ModelSettings(Section):
 
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
-
     encoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of encoder layers."""
-
     decoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of decoder layers."""
-
     d_model: int = Field(default=..., ge=2, le=LARGEST)
     """Width of embeddings and layers."""
-
     d_ff: int = Field(default=..., ge=1, le=LARGEST)
     """Width of the feed-forward layers."""
-
     heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
     """Heads of every attention layer, or, per kind, a list with one count for each layer
     (0 leaves a layer without heads)."""
-
     d_head: int | None = Field(None, ge=1, le=LARGEST)
     """Width of one head; without it d_model / heads, which must then be one whole number."""
-
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each sub-layer (and once at the end), or after each residual sum."""
-
     norm_epsilon: float = Field(1e-6, gt=0)
     """What layer norm adds to a variance."""
-
     embedding_norm: bool = False
     """Layer norm of the embeddings as well, as BART and mBART have it."""
-
     activation: Literal["relu", "silu", "gelu"] = "relu"
     """The function between the two maps of a feed-forward layer."""
-
     scale_embedding: bool = True
     """Whether embeddings are multiplied by √d_model before positions are added."""
-
     position_table: int = Field(0, ge=0, le=LARGEST)
     """0: sinusoids, of any length; else a table of so many positions for each side, which no
     training changes."""
-
     output_bias: bool = False
     """A bias on the score of each target word, which no training changes."""
-
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
-
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout on the weights of attention, as tensor2tensor's Transformer base has it (0.1)."""
 
@@ -87,32 +72,25 @@ class ModelSettings(Section):
     @model_validator(mode="after")
     def _check_heads(self) -> "ModelSettings":
         uniform = isinstance(self.heads, int)
-        if self.d_head is None and (not uniform or not self.heads or self.d_model % self.heads):
-            raise ValueError(
-                f"d_model {self.d_model} is not divisible by heads {self.heads}; "
-                "change one of them or name d_head"
+        uneven = not uniform or not self.heads or self.d_model % self.heads
+        refuse(
+            (
+                f"heads: expected a divisor of d_model {self.d_model}, or d_head",
+                uneven and not self.d_head,
             )
+        )
         for kind in KINDS:
             layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
             counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
-            if len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts):
-                raise ValueError(
-                    f"heads: expected {layers} counts for {kind}, 0 to {MOST_IN_A_ROW}, found {counts}"
-                )
-        if self.layer_weights > MOST_WEIGHTS:
-            raise ValueError(f"expected at most {MOST_WEIGHTS:.0e} weights; lower the sizes")
+            wrong = len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts)
+            refuse((f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong))
+        refuse(("too many weights; lower the sizes", self.layer_weights > MOST_WEIGHTS))
         return self
 
     def with_heads(self, heads: int) -> "ModelSettings":
-        """Return the same model with so many heads in every layer, together as wide.
-
-        Raises ValueError for a number that does not divide the width, and where `d_head` is named.
-        """
-        if self.d_head is not None or self.d_model % heads:
-            raise ValueError(
-                f"attention_heads: expected a divisor of d_model {self.d_model} in a model without "
-                f"d_head, found {heads}"
-            )
+        """Return the same model with so many heads in every layer, together as wide."""
+        uneven = self.d_head is not None or self.d_model % heads
+        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", uneven))
         return self.model_validate(self.model_dump() | {"heads": heads})
 
     def with_dropout(self, dropout: float) -> "ModelSettings":

@@ -22,7 +22,9 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,39})")
 _FLOAT = re.compile(r"(?=.{1,40}$)[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+)")
 # Text to PyYAML, but not to every other reader.
-_UNSURE = re.compile(r"(?i)y|n|yes|no|on|off|[-+]?(?=\.?[0-9_])[0-9_]*\.?[0-9_]*(e[-+]?[0-9]+)?|0o\d+")
+_UNSURE = re.compile(
+    r"(?i)y|n|yes|no|on|off|[-+]?(?=\.?[0-9_])[0-9_]*\.?[0-9_]*(e[-+]?[0-9]+)?|0o\d+"
+)
 _RESOLVER, _TEXT = Resolver(), "tag:yaml.org,2002:str"
 _OF_VALUES = (yaml.NodeEvent, yaml.CollectionEndEvent)
 _DEEPEST = 20
@@ -43,8 +45,7 @@ def read_settings(path: Path, model: type[Settings]) -> Settings:
 def at_key_of(path: Path) -> Iterator[None]:
     """Add file and line to faults that begin with a key of a file of settings, `key.path: `.
 
-    For faults that need another file to be found, such as the corpora. A fault that begins with the
-    path of a file stays as it is.
+    A fault that begins with the path of another file stays as it is.
     """
     try:
         yield
@@ -74,11 +75,8 @@ def _parse(file: Path) -> tuple[dict[str, Any], Lines]:
             if not next(events, None):
                 return values, lines
         raise UserError(f"{file}:1: expected keys and values (`key: value`)")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{file}:{line}: expected UTF-8 text; save the file as UTF-8") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as UTF-8 text: {error}") from None
     except yaml.MarkedYAMLError as error:
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         mark = error.problem_mark or error.context_mark

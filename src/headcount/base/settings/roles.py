@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.settings.names import check_corpus_name, check_file_name, nearest
+from headcount.base.settings.names import FILE, NAME, nearest
 from headcount.base.settings.section import Batches, each_once
 
 # The universal relations of Universal Dependencies, version 2.
@@ -33,17 +33,8 @@ def _check_relation(name: str) -> str:
     return name
 
 
-def _check_treebank(name: str) -> str:
-    corpus, dot, treebank = name.partition(".")
-    if not dot:
-        raise ValueError(f"expected <corpus>.<treebank> as in ud.ewt_dev, found {name!r}")
-    check_corpus_name(corpus)
-    check_file_name(treebank)
-    return name
-
-
 Relation = Annotated[str, AfterValidator(_check_relation)]
-TreebankName = Annotated[str, AfterValidator(_check_treebank)]
+TreebankName = Annotated[str, Field(pattern=rf"^{NAME}\.{FILE}$")]
 
 
 class RolesSettings(Batches):
@@ -53,25 +44,19 @@ class RolesSettings(Batches):
 
     sentences: int = Field(1000, ge=1)
     """Sentences to measure on: the first of the dev set, and of each treebank."""
-
     positional_share: float = Field(0.9, gt=0, le=1)
     """A head is positional if one relative position has this share of its largest weights."""
-
     trees: Annotated[list[TreebankName], AfterValidator(each_once)] = []
     """Treebanks, `<corpus>.<treebank>`, for pairs whose source has their language; labels go by the
     first. Empty: the test set's trees of a generated corpus, and none for others."""
-
     relations: Annotated[list[Relation], AfterValidator(each_once)] = Field(
         ["nsubj", "obj", "amod", "advmod"], min_length=1
     )
     """Relations of Universal Dependencies, without their subtypes unless these are named."""
-
     margin: float = Field(0.1, ge=0)
     """A head is syntactic if its accuracy exceeds that of the positional baseline by this much."""
-
     rare_frequent: int = Field(500, ge=0)
     """The rare-word test takes sentences whose rarest subword is not among this many most frequent
     ones of the source text, nor among the most frequent quarter."""
-
     rare_share: float = Field(0.5, gt=0, le=1)
     """A head is a rare-word head if this share of its largest weights is at the two rarest."""

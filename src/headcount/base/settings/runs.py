@@ -1,43 +1,48 @@
-"""Pruned runs as settings: which heads a pruned model loses, and how they were chosen."""
+"""Pruned runs as settings, lists of runs in an experiment, and `run.json` beside a run's model."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    model_validator,
+)
 
 from headcount.base.addresses import SCOPES
+from headcount.base.files import read_json, write_json
+from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import Section, each_once, refuse
 from headcount.base.settings.short_names import NONE, PRUNED_WORDS, label, read_pruned_name
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
+RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
 """What tables and figures call the start of a run that is `from: none`."""
-
 
 
 class PrunedSettings(Section):
     """A pruned run: the heads that a model loses, and how the others were chosen."""
 
     method: Literal["gates", "scratch", "importance", "random", "subset"]
-    """Train with a gate on every head, and remove the heads whose gates close; or, to compare with
-    that: train the heads that the gates left from a random start; keep as many by importance, or as
-    many at random, both fine-tuned for as long; or keep exactly `heads`, learning which (`subset`).
-    """
-
+    """Train with a gate on every head, and remove heads whose gates close; or, to compare: train
+    the heads that the gates left from a random start; keep as many by importance, or at random, and
+    fine-tune for as long; or keep exactly `heads`, learning which."""
     scope: Literal["enc_self", "all"] = "all"
-    """Which heads may be removed: encoder self-attention (a trained decoder is then frozen), or
-    all."""
-
+    """Heads that may be removed: of encoder self-attention (with a frozen decoder), or all."""
     lambda_: float = Field(0.0, alias="lambda", ge=0, lt=1e6)
-    """λ of the gates, the penalty of one head in nats per target token; 0: the control, whose heads
-    have no penalty."""
-
+    """λ of the gates, the penalty of one head in nats per target token; 0 for the control."""
     heads: int | None = Field(None, ge=1)
     """K, how many heads of the scope stay, for `subset` in place of λ (`subset-all-k8`)."""
-
     init_from: RunSettings | Literal["none"] = Field(BASELINE, alias="from")
-    """The training run whose model is pruned, one of `runs`; or `none`: gates from random weights,
-    trained by `train` with nothing frozen, for `train.updates` + `gates.updates`."""
+    """The training run whose model is pruned (`baseline` if left out); or `none`: gates from random
+    weights, trained by `train` with nothing frozen, for `train.updates` + `gates.updates`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -46,15 +51,16 @@ class PrunedSettings(Section):
 
     @model_validator(mode="after")
     def _check(self) -> "PrunedSettings":
-        subset, method = self.method == "subset", self.method
-        if subset != (self.heads is not None) or subset and self.lambda_:
-            raise ValueError(f"method {method}: expected {'heads' if subset else 'lambda'} alone")
-        if not subset and "lambda_" not in self.model_fields_set:
-            raise ValueError(f"method {method}: expected lambda")
-        if not self.from_none and self.init_from.attention_heads is not None:
-            raise ValueError("from: expected a training run with as many heads as `model`")
-        if self.from_none and method not in ("gates", "scratch"):
-            raise ValueError(f"method {method} needs a trained model, found from: {NONE}")
+        subset, fresh = self.method == "subset", self.from_none
+        given = self.lambda_ if subset else "lambda_" in self.model_fields_set
+        wrong = subset != (self.heads is not None) or bool(given) == subset
+        other = not fresh and self.init_from.attention_heads is not None
+        trained = self.method not in ("gates", "scratch")
+        refuse(
+            (f"method {self.method}: expected {'heads' if subset else 'lambda'} alone", wrong),
+            ("from: expected a training run with as many heads as `model`", other),
+            (f"from: expected a training run for method {self.method}", fresh and trained),
+        )
         return self
 
     @property
@@ -102,3 +108,68 @@ Run = RunSettings | PrunedSettings
 def labels(runs: list[Run]) -> list[str]:
     """Return the name of each run."""
     return [label(run) for run in runs]
+
+
+def _swept(entry: Any) -> list[Any]:
+    """Return the runs of an entry: one, or all combinations of the lists in a mapping."""
+    if not isinstance(entry, dict):
+        return [entry]
+    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
+    refuse(("expected a value, or a list of at least one, found []", [] in choices))
+    return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
+
+
+def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:
+    """Return runs in one spelling, once the model is known that stands above in the file."""
+    model = info.data.get("model")
+    return list(runs) if model is None else [run.counted(model) for run in runs]
+
+
+def _flat(entries: list[list[Run]]) -> list[Run]:
+    runs = [run for entry in entries for run in entry]
+    each_once(labels(runs))
+    return runs
+
+
+def _list_of(kind: type[Section]) -> Any:
+    """Return the type of a list whose entries are mappings or short names."""
+    several = BeforeValidator(_swept, json_schema_input_type=str | kind)
+    entry = Annotated[list[kind], several, AfterValidator(counted)]
+    return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
+
+
+def _check_trained(runs: list[RunSettings]) -> list[RunSettings]:
+    other = [label(run) for run in runs if run.attention_heads is not None]
+    refuse((f"{other} need the run 'baseline' in `runs`", other and BASELINE not in runs))
+    return runs
+
+
+def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
+    for run in pruned if {"model", "runs"} <= set(info.data) else []:
+        starts, start = info.data["runs"], BASELINE if run.from_none else run.init_from
+        needed = [start] * (start not in starts)
+        needed += [other for other in (run.gates_run, run.control) if other not in pruned]
+        refuse((f"{label(run)!r} needs the runs {labels(needed)}; add them", needed))
+    return pruned
+
+
+Runs = _list_of(RunSettings)
+TrainingRuns = Annotated[Runs, AfterValidator(_check_trained)]
+PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write `run.json`: under `run` the label, then every key of the run's settings."""
+    settings = run.model_dump(by_alias=True, exclude_none=True)
+    write_json(folder / RUN_FILE, {"run": label(run), **settings})
+
+
+def read_run(path: Path) -> Run:
+    """Return the settings in a run.json. Raises UserError if they are not those of a run."""
+    given = read_json(path)
+    given.pop("run", None)
+    kind = PrunedSettings if "lambda" in given else RunSettings
+    # Older files have keys of variants that are gone. Switched off, they mean nothing.
+    known = {field.alias or name for name, field in kind.model_fields.items()}
+    given = {key: value for key, value in given.items() if key in known or value}
+    return checked(kind, given, lambda key: f"{path}: {keyed(key)}")

@@ -9,17 +9,12 @@ Node = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
 _TYPES = {
-    "integer": "whole number",
-    "string": "text",
-    "boolean": "true or false",
-    "object": "mapping",
+    **{"integer": "whole number", "string": "text"},
+    **{"boolean": "true or false", "object": "mapping"},
 }
 _LIMITS = {
-    "minimum": "≥ {}",
-    "exclusiveMinimum": "> {}",
-    "maximum": "≤ {}",
-    "exclusiveMaximum": "< {}",
-    "minItems": "of at least {}",
+    **{"minimum": "≥ {}", "exclusiveMinimum": "> {}", "minItems": "of at least {}"},
+    **{"maximum": "≤ {}", "exclusiveMaximum": "< {}"},
 }
 
 

@@ -1,6 +1,6 @@
 """Base classes of settings sections: frozen, strict, without unknown keys or infinite numbers."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,15 +18,17 @@ def each_once(entries: list) -> list:
     return entries
 
 
+def refuse(*faults: tuple[str, Any]) -> None:
+    """Raise ValueError with the first fault whose condition holds."""
+    if found := [words for words, holds in faults if holds]:
+        raise ValueError(found[0])
+
+
 class Section(BaseModel):
     """Settings that cannot change once read. `True` and `'1'` are not numbers."""
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
     flag_prefix: ClassVar[str] = ""
@@ -38,7 +40,6 @@ class Compute(Section):
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
-
     threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one job. In training, sums depend on it in their last bits."""
 
@@ -54,9 +55,8 @@ class Precision(Compute):
     """Where a training computes, and in which number format."""
 
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """Number format of matrix products in training; weights and optimiser stay in fp32. auto: bf16
-    where the processor multiplies it clearly faster and the model is wide enough to gain, else
-    fp32. `precision` in model.json has the result; a resumed training keeps it."""
+    """Number format of matrix products in training. auto: bf16 where the processor is clearly
+    faster and the model wide enough to gain, else fp32; a resumed training keeps it."""
 
 
 class Resources(Batches, Precision):

@@ -12,8 +12,10 @@ from headcount.base.settings.names import nearest
 
 NONE = "none"
 TRAINING_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
-PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
-PRUNED_WORDS |= {"subset": "subset"}
+PRUNED_WORDS = {
+    **{"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"},
+    **{"subset": "subset"},
+}
 # Letters before the value of each key of a training run, in the order of names.
 _LETTERS = {
     **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
@@ -33,10 +35,9 @@ def label(run: Any) -> str:
         return "-".join([*parts, *["from", start] * (start != "baseline")])
     amount = run.heads if run.share is None else run.share
     parts = [TRAINING_WORDS[run.method], *([] if amount is None else [str(amount)])]
-    for key, letters in _LETTERS.items():
-        value = getattr(run, key)
-        if value != type(run).model_fields[key].default:
-            parts.append(letters + ("" if value is True else _written(value)))
+    said = run.model_dump(exclude_defaults=True)
+    for key in filter(said.__contains__, _LETTERS):
+        parts.append(_LETTERS[key] + ("" if said[key] is True else _written(said[key])))
     return "-".join(parts)
 
 
@@ -47,18 +48,14 @@ def _written(value: float | str) -> str:
 
 def read_training_name(text: str) -> dict[str, Any]:
     """Return the settings of the training run that a person named. Raises ValueError."""
-    found = _TRAINING.fullmatch(text)
-    if not found:
-        raise _unknown(text, "random-6", "random-12.5%", "impt-6", "impt-6-signed", "baseline")
-    word, heads, share, rest = found.groups()
+    word, heads, share, rest = _match(_TRAINING, text, "random-6", "random-12.5%", "impt-6")
     settings: dict[str, Any] = {"method": _method(TRAINING_WORDS, word)}
     settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
     for part in rest.split("-")[1:]:
         letters, number = re.fullmatch(r"(\D*)(.*)", part).groups()
-        keys = [key for key, before in _LETTERS.items() if before == letters]
-        if keys:
-            key, value = keys[0], _number(number) if number else True
-        else:
+        key = next((key for key, before in _LETTERS.items() if before == letters), "")
+        value = _number(number) if number else True
+        if not key:
             key, value = "spare" if "spare_" in part else "unit", part.removeprefix("spare_")
         if key in settings:
             raise ValueError(f"expected {key} once, found {text!r}")
@@ -69,14 +66,18 @@ def read_training_name(text: str) -> dict[str, Any]:
 def read_pruned_name(text: str) -> dict[str, Any]:
     """Return the settings of the pruned run that a person named. Raises ValueError."""
     name, *start = text.split("-from-", 1)
-    found = _PRUNED.fullmatch(name)
-    if not found:
-        forms = [f"{word}gates-all-l0.01" for word in ("", "scratch-", "ranked-", "drawn-")]
-        raise _unknown(text, *forms, "gates-enc_self-l0.01", "subset-all-k8")
-    word, gates, scope, lambda_, subset, subset_scope, heads = found.groups()
+    found = _match(_PRUNED, name, "gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
+    word, gates, scope, lambda_, subset, subset_scope, heads = found
     settings = {"method": _method(PRUNED_WORDS, subset or word or gates)}
     settings |= {"scope": scope or subset_scope, **({"from": start[0]} if start else {})}
     return settings | ({"heads": int(heads)} if heads else {"lambda": _number(lambda_)})
+
+
+def _match(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
+    if found := pattern.fullmatch(text):
+        return found.groups()
+    hint = nearest(text, forms)
+    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
 
 
 def _method(words: dict[str, str], word: str) -> str:
@@ -85,8 +86,3 @@ def _method(words: dict[str, str], word: str) -> str:
 
 def _number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
-
-
-def _unknown(text: str, *forms: str) -> ValueError:
-    hint = f"found {text[:100]!r}; {nearest(text, forms)}"
-    return ValueError(f"expected a run such as {forms[0]}, {hint}")

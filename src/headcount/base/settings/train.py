@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Resources, Section
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Resources, Section, refuse
 
 
 class TrainSettings(Resources):
@@ -12,50 +12,36 @@ class TrainSettings(Resources):
 
     batch_tokens: int = Field(4096, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
-
     updates: int = Field(30000, ge=1)
     """Number of optimiser updates."""
-
     accumulate: int = Field(1, ge=1, le=LARGEST)
     """Batches per update; the loss is divided once by the real target tokens of them all."""
-
     schedule: Literal["inverse_sqrt", "cosine"] = "inverse_sqrt"
     """After a linear warm-up: decay with the square root of the update, or along a cosine to 2 % of
     the peak at the last update."""
-
     peak_lr: float = Field(7e-4, gt=0)
     """Learning rate at the end of the warm-up."""
-
     warmup_updates: int = Field(4000, ge=1)
     """Length of the warm-up (updates)."""
-
     clip_norm: float = Field(1.0, ge=0)
     """Largest norm of the gradient; a longer one is scaled down to it. 0: no limit."""
-
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of the probability spread evenly over the whole vocabulary."""
-
     average: Literal["none", "ema", "last"] = "ema"
     """Weights that are validated and saved: the trained ones, their exponential moving average
     (0.999), or the mean over the last five validations."""
-
     dev_interval: int = Field(500, ge=1)
     """Updates between two validations by dev loss."""
-
     patience: int = Field(0, ge=0)
-    """Training ends when dev loss has not fallen below its lowest for so many validations. 0: at
-    the last of `updates`, as an experiment with `pruned` needs. The learning rate stays that of a
-    training of all updates."""
-
+    """Training ends when dev loss has not fallen below its lowest for so many validations; 0: after
+    `updates`, as `pruned` needs. The learning rate is that of all updates."""
     select: Literal["best", "last"] = "best"
     """Which weights become the model: those of the lowest dev loss, or of the last update."""
-
     keep_updates: list[Annotated[int, Field(ge=1)]] = []
     """Updates after which the weights are saved as well."""
-
     processes: int = Field(1, ge=1, le=MOST_THREADS)
     """Processes that train one model together, each on its threads or its GPU. They share the
-    `accumulate` batches of an update, which stays the same but for the last bits of its sums."""
+    `accumulate` batches of an update; only the last bits of its sums change."""
 
     @property
     def cores(self) -> int:
@@ -64,18 +50,13 @@ class TrainSettings(Resources):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "TrainSettings":
-        if self.accumulate % self.processes:
-            raise ValueError(
-                f"accumulate {self.accumulate} is not a multiple of processes {self.processes}"
-            )
-        if self.warmup_updates > self.updates:
-            raise ValueError(
-                f"warmup_updates {self.warmup_updates} is more than updates {self.updates}"
-            )
-        if self.patience and self.keep_updates:
-            raise ValueError("training may end before keep_updates; set them or patience, not both")
-        if max(self.keep_updates, default=0) > self.updates:
-            raise ValueError(f"keep_updates go beyond the last update, {self.updates}")
+        late = max(self.keep_updates, default=0) > self.updates
+        refuse(
+            ("accumulate: expected a multiple of processes", self.accumulate % self.processes),
+            (f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates),
+            (f"keep_updates: at most {self.updates}", late),
+            ("keep_updates: not beside patience", self.patience and self.keep_updates),
+        )
         return self
 
 
@@ -89,12 +70,9 @@ class SubsetSettings(Section):
     flag_prefix: ClassVar[str] = "subset-"
 
     temperature_start: float = Field(0.1, ge=1e-8)
-    """τ of the draws in the first update, and falls from there. A larger one draws multipliers
-    further from 0 and 1."""
-
+    """τ of the draws in the first update; larger draws multipliers further from 0 and 1."""
     lr: float = Field(0.2, gt=0)
-    """Learning rate of the numbers that rank the heads, which have their own Adam. It is constant.
-    """
+    """Constant learning rate of the numbers that rank the heads, which have their own Adam."""
 
 
 class GatesSettings(Section):
@@ -104,37 +82,26 @@ class GatesSettings(Section):
 
     temperature: float = Field(0.33, gt=0)
     """τ of the Concrete distribution; smaller draws gates nearer to 0 and 1."""
-
     init: float | Literal["glorot"] = 2.0
     """log α of every gate at the start, or `glorot`: uniform in ±√(6 / (2 · heads of the layer)),
     drawn by the run's seed."""
-
     lr: float = Field(0.1, gt=0)
     """Learning rate of log α, which has its own Adam."""
-
     lr_schedule: Literal["constant", "weights"] = "constant"
     """Keep that rate, or let it rise and fall in proportion to the rate of the weights."""
-
     updates: int = Field(6000, ge=1)
-    """Updates of fine-tuning; also of the runs that gates are compared with. Gates from random
-    weights have as many as a training and its fine-tuning; `train` has the three keys below for
-    them."""
-
+    """Updates of fine-tuning, for all pruned runs. Gates from random weights have these after
+    `train.updates`, and the three keys below from `train`."""
     peak_lr: float = Field(3e-4, gt=0)
     """Learning rate of the weights at the end of the warm-up; the schedule is `train.schedule`."""
-
     warmup_updates: int = Field(100, ge=1)
     """Length of that warm-up (updates)."""
-
     dev_interval: int = Field(500, ge=1)
     """Updates between two validations, each of which records all gates."""
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "GatesSettings":
-        if self.warmup_updates > self.updates:
-            raise ValueError(
-                f"warmup_updates {self.warmup_updates} is more than updates {self.updates}"
-            )
+        refuse((f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates))
         return self
 
     def fine_tuning(self, train: TrainSettings) -> TrainSettings:
@@ -146,10 +113,7 @@ class GatesSettings(Section):
         return train.model_copy(update={**rates, **_STEADY})
 
     def from_scratch(self, train: TrainSettings) -> TrainSettings:
-        """Return the settings of training, with the updates of a training and its fine-tuning.
-
-        A model from scratch is compared with a pruned one, which had both.
-        """
+        """Return the settings of training, with the updates of a training and its fine-tuning."""
         return train.model_copy(update={"updates": train.updates + self.updates})
 
     def from_random_weights(self, train: TrainSettings) -> TrainSettings:

@@ -1,4 +1,4 @@
-"""Training runs as settings: which heads a training masks, or how many there are, and its dropout."""
+"""Training runs as settings: which heads a training masks, or how many it has, and its dropout."""
 
 from fractions import Fraction
 from math import floor
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import Section, refuse
 from headcount.base.settings.short_names import label, read_training_name
 
 _RANDOM = {"method", "dropout", "heads", "share", "rest", "after"}
@@ -24,50 +24,34 @@ class RunSettings(Section):
     method: Literal["baseline", "random", "importance"]
     """Mask no head; N heads, drawn anew from the whole model; or the N most important ones for the
     very batch."""
-
     heads: int | None = Field(None, ge=0)
     """N, how many heads are masked."""
-
     share: str | None = Field(None, pattern=r"^\d{1,3}(\.\d{1,9})?%$")
     """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, at least 1
     unless the share is 0."""
-
     attention_heads: int | None = Field(None, ge=1, le=MOST_IN_A_ROW)
     """Heads of every attention layer, in place of `model.heads`: a divisor of d_model, whose width
     stays. For `baseline` (`baseline-h1`), which must be among the runs without it, too."""
-
     dropout: float | None = Field(None, ge=0, lt=1)
-    """Dropout in place of `model.dropout`, for any method (`baseline-d0.2`, `random-6-d0`), and of
+    """Dropout in place of `model.dropout`, for any method (`baseline-d0.2`), and of
     `model.attention_dropout` if that is above 0."""
-
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`). This key and those below
     depart from the paper. They are for `importance`; `rest` and `after` for `random`, too."""
-
     signed: bool = False
-    """Rank by −∂L/∂ξ, and mask only heads where that is above 0 (`-signed`): to first order, masking
-    them adds to the loss. There may be fewer than N."""
-
+    """Rank by −∂L/∂ξ, and mask only heads where that is above 0 (`-signed`)."""
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
-    """What the absolute value of importance is taken of, as in `importance.abs` (`-batch`,
-    `-position`, `-token`). A token takes a backward pass per target position."""
-
+    """What the absolute value of importance is taken of (`-batch`), as in `importance.abs`."""
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`)."""
-
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """An attention type whose heads are never masked (`-spare_dec_self`); a share is of all."""
-
     rest: int = Field(0, ge=0)
     """A head that was masked is not masked in so many updates after it (`-rest3`)."""
-
     held: int = Field(0, ge=0)
-    """In so many first updates, N heads drawn by the run seed are masked in place of the most
-    important (`-held60`). First passes are made in these updates too."""
-
+    """In so many first updates, N heads drawn by the run seed are masked (`-held60`)."""
     after: int = Field(0, ge=0)
-    """So many first updates mask no head and have no first pass; `held` begins after them
-    (`-after200`)."""
+    """So many first updates mask no head (`-after200`); `held` begins after them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -76,15 +60,14 @@ class RunSettings(Section):
 
     @model_validator(mode="after")
     def _check_keys(self) -> "RunSettings":
-        method = self.method
-        if extra := {*self.model_dump(exclude_defaults=True)} - _KEYS[method]:
-            raise ValueError(f"method {method} takes no {' and no '.join(sorted(extra))}")
-        if method != "baseline" and (self.heads is None) == (self.share is None):
-            raise ValueError(f"method {method}: expected heads or share, one of the two")
-        if self.signed and self.unit != "sentence":
-            raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
-        if self.rest and self.held:
-            raise ValueError("held heads are masked in every update and cannot rest; remove one")
+        extra = sorted({*self.model_dump(exclude_defaults=True)} - _KEYS[self.method])
+        unclear = self.method != "baseline" and (self.heads is None) == (self.share is None)
+        refuse(
+            (f"method {self.method} takes no {' and no '.join(extra)}", extra),
+            (f"method {self.method}: expected heads or share, one of the two", unclear),
+            ("expected signed or unit, one of the two", self.signed and self.unit != "sentence"),
+            ("expected rest or held, one of the two", self.rest and self.held),
+        )
         return self
 
     @property
@@ -113,8 +96,8 @@ class RunSettings(Section):
         Halves are rounded up. Raises ValueError if fewer than N heads can be masked.
         """
         own, total = self.own_model(model), model.grid.size
-        same = {"attention_heads": own.heads == model.heads, "dropout": own.dropout == model.dropout}
-        changes: dict[str, Any] = {key: None for key, is_same in same.items() if is_same}
+        changes: dict[str, Any] = {"attention_heads": None} if own.heads == model.heads else {}
+        changes |= {"dropout": None} if own.dropout == model.dropout else {}
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * total / 100 + Fraction(1, 2)), bool(percent and total))
@@ -122,8 +105,7 @@ class RunSettings(Section):
         run = self.model_copy(update=changes)
         spared = sum(model.grid.counts[self.spare]) if self.spare else 0
         most = (total - spared) // (self.rest + 1)
-        if (run.heads or 0) > most:
-            raise ValueError(f"run {label(run)!r}: expected at most {most} heads that can be masked")
+        refuse((f"run {label(run)!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
 
