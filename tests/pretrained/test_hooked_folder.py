@@ -308,7 +308,7 @@ def test_importance_is_of_one_model_whichever_of_its_files_differs(folder, tmp_p
         json.dumps({"metadata": {}, "weight_map": index})
     )
     model = HookedFolder(path)
-    settings = ImportanceSettings(loss="nll", data="dev", batch_tokens=90)
+    settings = ImportanceSettings(data="dev", batch_tokens=90)
     write_importance(model, HookedTexts(model, folder / "text"), settings, out, {})
     grid = model.load("cpu").grid
     assert read_importance(out, model, grid).shape == (28,)
