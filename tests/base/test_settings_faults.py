@@ -1,10 +1,10 @@
 """Faults of settings files: every one stops with the file, the line and the key."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_places import places
 from pydantic import RootModel
 
 from headcount.base.errors import UserError
@@ -20,15 +20,6 @@ IMPORTED = "text: {normal_form: none}\nmodel: {imported: opus, preset: small}\n"
 
 class Anything(RootModel[dict[str, Any]]):
     """Takes every mapping, so that a test sees the reader alone."""
-
-
-def places(fault: pytest.ExceptionInfo) -> list[tuple[int, str]]:
-    """Line and key of every fault in a message, as `file:line: key: words`."""
-    found = (
-        re.match(r"\S+\.yaml:(\d+): (?:([\w.\[\]<'-]+): )?", t)
-        for t in str(fault.value).split("\n")
-    )
-    return [(int(each[1]), each[2] or "") for each in found if each]
 
 
 WORDS = ["no", "NO", "n", "Off", "yes", "Y", "on", "True", "FALSE", "Null", ".inf", ".NaN"]

@@ -235,7 +235,7 @@ class OfSpaces(RunningPieces):
 def test_a_translation_is_written_as_the_references_are():
     """A model that was trained elsewhere writes capitals, which text in lower case has not."""
     words = Vocabulary([("▁The", 2), ("▁DOG", 1)])
-    lower = spelling("de", SpellingSettings(lowercase=True))
+    lower = spelling(SpellingSettings(lowercase=True))
     assert OfSpaces("de", words, Marks()).decode([4, 5]) == "The DOG"
     assert OfSpaces("de", words, Marks(), lower).decode([4, 5]) == "the dog"
 

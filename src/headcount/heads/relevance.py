@@ -52,7 +52,9 @@ def write_relevance(
     begun = time.perf_counter()
     other = "ratio" if settings.rule == "alpha_beta" else "alpha_beta"
     with tqdm(total=2 * len(text), unit="sentence", disable=None) as bar:
-        (sums, steps), (others, _) = (measure_relevance(model, text, each, bar) for each in (settings.rule, other))
+        (sums, steps), (others, _) = (
+            measure_relevance(model, text, each, bar) for each in (settings.rule, other)
+        )
     values = relevance_values(sums, steps) | {f"relevance_{other}": others.sum(0) / steps.sum()}
     facts = {"sentences": len(text), "steps": int(steps.sum())}
     facts |= {"seconds": round(time.perf_counter() - begun, 2), "provenance": origin}

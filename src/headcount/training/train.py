@@ -59,9 +59,7 @@ class Trainer:
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
         self.resident = train.resident(self.device)
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
-        self.optimiser = torch.optim.Adam(
-            self.weights.values(), fused=True, **ADAM
-        )
+        self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
         self.average = make_average(settings, self.weights)
         self.head_mask = head_mask or HeadMask()
         self.best: Weights = {}

@@ -104,12 +104,13 @@ def _filled(name: str, given: Mapping[str, Any]) -> Any:
     entry = given[name]
     if not isinstance(entry, dict) or "of" not in entry:
         return entry
-    whole = {k: v for k, v in given.items() if isinstance(v, dict) and "of" not in v}
-    extra = sorted(set(entry) - WORDS)
-    hint = nearest(str(entry["of"]), whole)
-    refuse((f"{name}.of: expected a corpus that is no part; {hint}", entry["of"] not in whole))
-    refuse((f"{name}.{extra}: is taken from {entry['of']}; remove it", extra))
-    return whole[entry["of"]] | entry
+    wholes = {k: v for k, v in given.items() if not (isinstance(v, dict) and "of" in v)}
+    of, extra = str(entry["of"]), sorted(set(entry) - WORDS)
+    refuse(
+        (f"{name}.of: expected a corpus that is no part; {nearest(of, wholes)}", of not in wholes),
+        (f"{name}.{''.join(extra[:1])}: is taken from {of}; remove it", extra),
+    )
+    return wholes[of] | entry if isinstance(wholes[of], dict) else entry
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:

@@ -165,7 +165,11 @@ def _shared(name: str) -> set[str]:
 
 
 Experiment.renamed.update(
-    {f"{n}.{key}": f"resources.{key}" for n in Experiment.model_fields for key in _shared(n)}
+    {
+        f"{n}.{key}": f"resources.{key}"
+        for n in Experiment.model_fields
+        for key in sorted(_shared(n))
+    }
 )
 
 

@@ -1,5 +1,6 @@
 """The keys and values that a settings class expects, read from its JSON schema."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -54,10 +55,12 @@ class Schema:
             return [option for part in node["anyOf"] for option in self.options(part)]
         return [] if node.get("type") == "null" else [node]
 
-    def _children(self, node: Node, key: str | int) -> list[Node]:
-        place = "items" if isinstance(key, int) else "additionalProperties"
-        children = [o.get("properties", {}).get(key, o.get(place)) for o in self.options(node)]
-        return [child for child in children if isinstance(child, dict)]
+    def _children(self, node: Node, key: str | int) -> Iterator[Node]:
+        others = "items" if isinstance(key, int) else "additionalProperties"
+        for option in self.options(node):
+            some = [option.get(others), *option.get("patternProperties", {}).values()]
+            found = [option["properties"][key]] if key in option.get("properties", {}) else some
+            yield from (child for child in found if isinstance(child, dict))
 
     def _kind(self, node: Node) -> str:
         if values := node.get("enum", [node["const"]] if "const" in node else []):

@@ -60,8 +60,9 @@ class File(Section):
     def _check_kind(self) -> "File":
         given = [way for way in self._ways if getattr(self, way) is not None]
         packed = self.name.endswith(_ARCHIVES)
+        one = len(given) == 1 or given == ["file", "url"]
         refuse(
-            (f"expected one of {self._ways}", len(given) != 1 and given != ["file", "url"]),
+            (f"expected one of {', '.join(self._ways)}", not one),
             ("member goes with a .tar, .tgz or .zip", (self.member is not None) != packed),
         )
         return self
