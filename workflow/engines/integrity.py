@@ -49,7 +49,8 @@ def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> se
     for path in packs if doubtful or new else []:
         records = read_pack(path)
         packed |= set(records)
-        wanted = records if str(path) in new else {*doubtful} & set(records)
+        # No other file than those of the experiment, whatever a pack names.
+        wanted = {*records} & {*(files if str(path) in new else doubtful)}
         take({output: records[output] for output in wanted})
         note(str(path))
     if new:
