@@ -114,7 +114,10 @@ def test_x11_dvc_removes_no_text_that_nobody_could_make_again(monkeypatch):
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        ({"input": [], "output": ["results/x/page.html"]}, r"one stage with the out .*, found \[\]"),
+        (
+            {"input": [], "output": ["results/x/page.html"]},
+            r"one stage with the out .*, found \[\]",
+        ),
         (
             {"input": [], "output": ["results/x/train/a", "results/x/heads/a"]},
             r"found \['train', 'heads'\]",
@@ -143,9 +146,7 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, monkeypatch)
 
 
 @pytest.mark.parametrize("pair", ["mine.en-zh", "mine.zh-en"])
-def test_f53_a_missing_jieba_is_refused_before_any_job_and_not_in_a_dry_run(
-    own, monkeypatch, pair
-):
+def test_f53_a_missing_jieba_is_refused_before_any_job_and_not_in_a_dry_run(own, monkeypatch, pair):
     monkeypatch.setitem(sys.modules, "jieba", None)  # as where the extra is not installed
     own("mine.ko-en", JIEBA)
     own(pair)
