@@ -21,7 +21,6 @@ _HIDDEN = {
 }
 _CHATTER = re.compile("Assuming unrestricted|Using shell:|Select jobs to execute")
 _ENDED = re.compile(r"CalledProcessError in file .*' ((?:returned|died with) [^']*)$", re.DOTALL)
-_UNNAMED = {"phase", "recipe"}  # wildcards
 
 
 def console_on(stream: TextIO, colourless: bool) -> Console:
@@ -129,7 +128,7 @@ class Display:
 
 def _name(record: LogRecord) -> str:
     """Return a job's rule and wildcards."""
-    named = {k: v for k, v in dict(record.wildcards or {}).items() if k not in _UNNAMED}
+    named = {k: v for k, v in dict(record.wildcards or {}).items() if k not in ("phase", "recipe")}
     return " ".join(
         [record.rule_name, *(f"seed {v}" if k == "seed" else v for k, v in named.items())]
     )

@@ -8,6 +8,7 @@ from engines.phases import pack_file
 from engines.records import (
     freshen,
     is_as_noted,
+    is_untouched,
     note,
     noted,
     read_pack,
@@ -26,8 +27,11 @@ def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
     a record are right.
     """
     files = [file for file in files if os.path.exists(file)]
-    doubtful = [file for file in files if not is_as_noted(file)]
+    touched = [file for file in files if not is_untouched(file)]
+    doubtful = [file for file in touched if not is_as_noted(file)]
     packed = _adopt(experiment, doubtful, files)
+    if touched:
+        freshen(files)
     doubtful = [file for file in doubtful if not is_as_noted(file)]
     if doubtful:
         doubtful = sorted(set(doubtful) - unfinished(doubtful))
@@ -53,8 +57,6 @@ def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> se
         wanted = {*records} & {*(files if str(path) in new else doubtful)}
         take({output: records[output] for output in wanted})
         note(str(path))
-    if new:
-        freshen(files)
     return packed
 
 

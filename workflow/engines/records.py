@@ -85,17 +85,19 @@ def noted(path: str) -> str | None:
     return _read(path).get("sha256")
 
 
+def is_untouched(path: str) -> bool:
+    """Return whether a file is the very one that was noted, by its size, times and inode."""
+    return _read(path).get("stamp") == _stamp(path)
+
+
 def is_as_noted(path: str) -> bool:
     """Return whether a file has the content that its job wrote."""
-    known = _read(path)
-    if not known:
-        return False
-    if known["stamp"] == _stamp(path):
-        return True
-    stamp = _stamp(path)
+    known, stamp = _read(path), _stamp(path)
+    if not known or known["stamp"] == stamp:
+        return bool(known)
     if sha256(Path(path)) != known["sha256"]:
         return False
-    _write(path, known["sha256"], stamp)  # touched, or restored by DVC
+    _write(path, known["sha256"], stamp)  # touched, copied or restored by DVC
     return True
 
 
@@ -107,7 +109,7 @@ def content(path: str) -> str:
 
 def own_content(path: str) -> str:
     """Return the SHA-256 of a file that no job makes, and note it."""
-    if _read(path).get("stamp") != _stamp(path):
+    if not is_untouched(path):
         note(path)
     return _read(path)["sha256"]
 
