@@ -367,10 +367,13 @@ def test_f07_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, 
 
 
 def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
-    path = project.folder / "src/headcount/analysis/tables/general.yaml"
+    path = project.folder / "src/headcount/analysis/tables/general.py"
     plain = path.read_text()
     path.write_text(plain + "\n# A remark.\n")
     assert "Nothing to be done" in project.run("-n", "--config", "experiment=every_rule")[1]
+    path.write_text(plain)
+    path = path.with_suffix(".yaml")
+    plain = path.read_text()
     path.write_text(plain.replace("Loss by updates", "Losses by updates"))
     _, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)

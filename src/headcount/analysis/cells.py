@@ -115,16 +115,21 @@ def ends(values: pd.Series, digits: int = 2) -> str:
 
 
 def bounds(
-    value: pd.Series, low: pd.Series, high: pd.Series, digits: int = 2, unit: str = ""
+    value: pd.Series,
+    low: pd.Series,
+    high: pd.Series,
+    digits: int = 2,
+    unit: str = "",
+    sign: bool = False,
 ) -> str:
     """Return the first value, with its interval in brackets where it is known."""
     row = pd.DataFrame({"value": value, "low": low, "high": high}).astype(float)
     row = row[row["value"].notna()]
     if row.empty:
         return NONE
-    middle, least, most = row.iloc[0]
-    ends = "" if pd.isna(least) else f" ({least:.{digits}f} to {most:.{digits}f})"
-    return f"{middle:.{digits}f}{unit}{ends}"
+    middle, least, most = (f"{end:{'+' * sign}z.{digits}f}" for end in row.iloc[0])
+    ends = "" if pd.isna(row.iloc[0]["low"]) else f" ({least} to {most})"
+    return f"{middle}{unit}{ends}"
 
 
 def p_value(value: float) -> str:

@@ -86,6 +86,7 @@ def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
 
     Where any interval has a first pass, only those intervals count. Random masks need none.
     """
+    curves = curves.reindex(columns=[*RUN, "step", "train_loss", "first_pass_loss"])
     late = second_half(with_updates(curves)).set_index(RUN)
     passes = late["first_pass_loss"].notna()
     late = late[passes | ~passes.groupby(RUN).transform("any")]

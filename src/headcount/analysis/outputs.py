@@ -85,7 +85,7 @@ class Draw(Section):
     """Marks, drawn in this order on every panel."""
 
     x: dict[str, Any] = {}
-    """The horizontal axis: label, scale, min, max, integer, ticks."""
+    """The horizontal axis: label, scale, min, max, integer, ticks, reverse."""
 
     y: dict[str, Any] = {}
     """The vertical axis."""

@@ -92,6 +92,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
         axis.set_major_locator(MaxNLocator(6 if width > 2.5 else 4, integer=True))
     if "ticks" in options:
         _set_ticks(panel, side, options["ticks"], frame)
+    axis.set_inverted(options.get("reverse", False) or axis.get_inverted())
     if options.get("tight"):
         panel.margins(**{side: 0})
     if options.get("percent"):

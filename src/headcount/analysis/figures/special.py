@@ -192,17 +192,17 @@ def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
 
 def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) -> Figure:
     """Draw masks (above) and slopes (below) of trainings that locked heads in."""
-    trainings = [rows for _, rows in frame.groupby(RUN, sort=False) if rows["locked"].any()]
+    groups = with_places(output.draw, frame).groupby(RUN, sort=False)
+    trainings = [rows for _, rows in groups if rows["locked"].any()]
     if not trainings:
         return message("No training locked a head in.")
-    columns, spec = min(4, len(trainings)), output.draw
+    columns, (layer,) = min(4, len(trainings)), output.draw.layers
     figure, axes = grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
     for number, rows in enumerate(trainings):
         line, column = divmod(number, columns)
         masks, slopes = (axes[2 * line + half][column] for half in range(2))
-        cells, (layer,) = with_places(spec, rows), spec.layers
-        image = MARKS["heat"](masks, cells, layer, {}, 0, norm=Normalize(0, 1))
-        label_cells(masks, cells, layer, spec)
+        image = MARKS["heat"](masks, rows, layer, {}, 0, norm=Normalize(0, 1))
+        label_cells(masks, rows, layer, output.draw)
         _slopes(slopes, rows, styles)
         set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
         for panel, label in ((masks, ""), (slopes, "updates")):
@@ -212,7 +212,7 @@ def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) 
     panels = [panel for line in axes for panel in line]
     for panel in (panel for panel in panels if not panel.has_data()):
         panel.remove()
-    colour_bar(figure, image, spec.colour["label"])
+    colour_bar(figure, image, output.draw.colour["label"])
     legend_above(figure, panels)
     return figure
 

@@ -66,14 +66,12 @@ def collapse(
 def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return masks, slopes and lock-in of every head and validation interval, with settings.
 
-    `locked`: `ABANDONED` of the masking updates masked the head, in consecutive intervals that
-    `span` at least `SHORTEST` updates, after the first updates of `after` and `held`. `known`: such
-    an interval with slopes.
+    `locked`: `ABANDONED` of the masking updates masked the head, in consecutive intervals of
+    `SHORTEST` updates after the updates of `after` and `held`. `known`: there are slopes, too.
     """
     frame = training.with_masking(masks, trained_runs).merge(slopes, "left", [*_INTERVAL, *HEAD])
     if frame["slope_mean"].count() < slopes["slope_mean"].count():
-        names = ", ".join(slopes["run"].unique())
-        raise UserError(f"slopes.csv of {names}: expected steps of masks.csv; train them again")
+        raise UserError("slopes.csv: expected only steps of masks.csv; run the experiment again")
     frame = frame.join(run_settings(trained_runs), on="run")
     frame["start"] = frame["step"] - frame["updates"]
     free = frame["start"] >= frame["after"] + frame["held"]
@@ -100,8 +98,7 @@ def locked_history(history: History) -> pd.DataFrame:
     """Return the history of the first seed of every run that measured slopes."""
     measured = history.dropna(subset="slope_mean")[RUN].drop_duplicates(["pair", "run"])
     first = measured.merge(history, on=RUN)
-    name = first["kind"].replace("dec_enc", "cross").str.removesuffix("_self")
-    layer = name + " layer " + first["layer"].astype(str)
+    layer = first["kind"] + " layer " + first["layer"].astype(str)
     first["_layer"] = layer.where(first.groupby(_HEADS)["locked"].transform("any"))
     columns = ["masked", "slope_mean", "slope_sd", "importance", "locked", "_layer"]
     return first[[*_INTERVAL, *HEAD, *columns]].astype({"locked": int})
@@ -110,9 +107,8 @@ def locked_history(history: History) -> pd.DataFrame:
 def by_head(history: History) -> pd.DataFrame:
     """Return when every head of masked trainings was locked in, and its slope meanwhile.
 
-    `candidate` and `holdable`: the run may mask or hold the head. `was_held` and `place` are
-    predictions, missing in trainings without them: the run held the head in its first updates, or
-    the head is in the first decoder self-attention layer.
+    `was_held` and `place` predict a lock-in, among heads that are `holdable` or `candidate`: the
+    run held the head in its first updates, or it is in the first decoder self-attention layer.
     """
     groups = history.groupby(_HEADS, sort=False)
     history = history.assign(previous=groups["importance"].shift())
@@ -130,13 +126,12 @@ def by_head(history: History) -> pd.DataFrame:
     heads[_SLOPES] = _slopes(history)
     heads = heads.reset_index()
     kind, first_layer, anywhere = heads["kind"], heads["layer"] == 0, heads["held_in"].isna()
-    heads["candidate"] = kind != heads["spare"]
-    holdable = anywhere | (kind == heads["held_in"]) & first_layer
-    heads["holdable"] = heads["candidate"] & holdable
+    may = kind != heads["spare"]
+    heads["holdable"] = may & (anywhere | (kind == heads["held_in"]) & first_layer)
     rule = (heads["method"] == "importance") & anywhere
     rule &= heads.groupby(RUN)["locked_ever"].transform("any")
-    heads["place"] = (heads["candidate"] & (kind == "dec_self") & first_layer).where(rule)
-    return heads
+    place = (may & (kind == "dec_self") & first_layer).where(rule)
+    return heads.assign(candidate=may, place=place)
 
 
 def _slopes(history: pd.DataFrame) -> pd.DataFrame:
@@ -215,12 +210,12 @@ def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
     """Return the area under the ROC curve with which measurements rank heads that will lock in."""
     ids, keys = [*_INTERVAL, "moment", "will_lock"], [*RUN, "moment", "predictor"]
     long = _contests(history).melt(ids, _PREDICTORS, "predictor").dropna(subset="value")
-    long["rank"] = long.groupby([*keys, "step"])["value"].rank(pct=True)
-    groups = long.groupby([*keys, "step", "will_lock"])["rank"]
-    tables = (groups.mean(), groups.size())
-    rank, count = (table.unstack().reindex(columns=[False, True]) for table in tables)
-    area = 0.5 + rank[True] - rank[False]
-    sums = pd.DataFrame({"lock_ins": count[True], "roc_area": area * count[True]}).dropna()
+    contest = [*keys, "step"]
+    long["rank"] = long.groupby(contest)["value"].rank(pct=True)
+    locked = long[long["will_lock"]].groupby(contest)["rank"]
+    free = long[~long["will_lock"]].groupby(contest)["rank"]
+    count, area = locked.size(), 0.5 + locked.mean() - free.mean()
+    sums = pd.DataFrame({"lock_ins": count, "roc_area": area * count}).dropna()
     areas = sums.groupby(keys).sum()
     areas = areas.assign(roc_area=areas["roc_area"] / areas["lock_ins"]).reset_index()
     explored = [_is_explored(*row) for row in areas[["predictor", *RUN]].itertuples(index=False)]
@@ -229,10 +224,9 @@ def foreseen(history: History, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def _contests(history: pd.DataFrame) -> pd.DataFrame:
-    """Return the heads of intervals from which lock-ins are predicted, with all predictors.
+    """Return heads with predictors: in the first interval (`start`) if they `will_lock` later.
 
-    Moment `start`: heads of the first interval, locked in later. `before`: of every interval,
-    locked in next. `before_masked`: of these, the 2 N heads that were masked most.
+    `before`: in any interval, if in the next. `before_masked`: the 2 N heads masked most of these.
     """
     frame = history.rename(columns={"slope_mean": "slope", "slope_sd": "deviation"})
     frame["size"], first = frame["slope"].abs(), frame["layer"] == 0

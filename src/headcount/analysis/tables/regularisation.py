@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import MAIN, main_scores, t_tests
+from headcount.analysis.scores import MAIN, main_scores
+from headcount.analysis.stats import paired_t
 from headcount.analysis.tables.lock_in import Heads, History, Runs, run_settings
 
 ENOUGH = 3
@@ -85,15 +87,17 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     means = values.groupby(_CELL, sort=False, dropna=False)["value"].agg(value="mean", seeds="size")
     others = runs.melt(_NAME, references, "reference", "against").dropna()
     other = values.rename(columns={"run": "against", "value": "other"})
-    tested = values[values["statistic"].isin(["dev_loss", MAIN])].merge(others, on=_NAME)
-    tested = tested.merge(other, on=["pair", "test_set", "statistic", "against", "seed"])
-    tested = tested[tested["run"] != tested["against"]].rename(columns={"value": "score"})
-    tested = tested.assign(delta=tested["score"] - tested["other"])
-    names = {"delta": "value", "t_low": "low", "t_high": "high", "t_p": "p"}
-    tests = t_tests(tested, [*_CELL, "reference", "against"]).drop(columns="score")
+    pairs = values[values["statistic"].isin(["dev_loss", MAIN])].merge(others, on=_NAME)
+    pairs = pairs.merge(other, on=["pair", "test_set", "statistic", "against", "seed"])
+    pairs = pairs[pairs["run"] != pairs["against"]]
+    pairs["delta"] = pairs["value"] - pairs["other"]
+    deltas = pairs.groupby([*_CELL, "reference", "against"], sort=False)["delta"]
+    tests = [paired_t(delta) if len(delta) > 1 else (np.nan,) * 3 for _, delta in deltas]
+    differences = deltas.agg(value="mean", seeds="size")
+    ends = pd.DataFrame(tests, differences.index, ["low", "high", "p"], float)
     means = means.reset_index()
-    both = pd.concat([means, tests.rename(columns=names)])
     cells = means.iloc[means.groupby("pair", sort=False).ngroup().argsort(kind="stable")][_CELL]
+    both = pd.concat([means, differences.join(ends).reset_index()])
     return cells.merge(both, on=_CELL).merge(runs, on=_NAME)
 
 
@@ -111,7 +115,7 @@ def optimum(table: Regularisation) -> list[str]:
         tuned = plain.loc[plain["chosen"] == "yes", "dropout"].max()
         better = plain[(plain["dropout"] > tuned) & (plain["value"] <= 0.5)]
         if not (better["seeds"] >= min(ENOUGH, rows["seeds"].max())).any():
-            known = "No higher dropout had enough seeds and trained until dev loss stopped falling"
+            known = "None with enough seeds trained until dev loss stopped falling"
             texts.append(f"{pair}: dropout above {tuned:g} may be better. {known}.")
     return texts
 
