@@ -41,10 +41,12 @@ def integrity(monkeypatch, records, tmp_path):
 
 def test_the_parts_of_snakemake_that_are_not_public_are_there(monkeypatch, records):
     """With the version that is pinned; another one is refused."""
-    assert callable(FilePersistence._write_record) and "_write_record" in vars(FilePersistence)
+    assert {"_write_record", "_filter_incomplete_keys"} <= vars(FilePersistence).keys()
     assert asyncio.iscoroutinefunction(PersistenceBase.finished)
     store = FilePersistence(nolock=True)
-    assert store.metadata(IOFile(MADE)).rule == "bleu"
+    assert store.metadata(IOFile(MADE)).rule == "bleu" and records.unfinished([MADE]) == set()
+    store.started(SimpleNamespace(output=[IOFile(MADE)]))
+    assert records.unfinished([MADE]) == {MADE} and not records.finished([MADE])
     monkeypatch.setattr(records, "version", lambda name: "9.28.0")
     with pytest.raises(EnvironmentFault, match=r"pip install snakemake==9\.27\.1"):
         records.check_version()

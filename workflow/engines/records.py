@@ -5,17 +5,16 @@ Snakemake records rule, command, code and inputs of an output in `.snakemake/met
 the files. An output is read again only if its size, times or inode differ from the note; nobody can
 set the time of the last change of an inode, so no edit hides behind `touch`.
 
-Tested with Snakemake 9.27.1, and refused with another version: `_write_record` is private and
-`finished` is wrapped. `tests/workflow/test_records.py` fails if one of them disappears.
+Tested with Snakemake 9.27.1, and refused with another version: `_write_record` and
+`_filter_incomplete_keys` are private, and `finished` is wrapped. `tests/workflow/test_records.py`
+fails if one of them disappears.
 """
 
-import asyncio
 import json
 import os
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -127,8 +126,7 @@ def records_of(outputs: Iterable[str]) -> dict[str, Record]:
 
 def unfinished(outputs: Iterable[str]) -> set[str]:
     """Return the outputs whose job began but did not end; Snakemake makes them again."""
-    job = SimpleNamespace(output=[IOFile(output) for output in outputs])
-    return set(map(str, asyncio.run(_store().incomplete(job))))
+    return _store()._filter_incomplete_keys(outputs)
 
 
 def finished(outputs: Iterable[str]) -> bool:
