@@ -16,13 +16,12 @@ from plan.jobs import jobs
 from plan.params import complete
 from plan.plan import Plan
 from snakemake.io import expand
-from snakemake.workflow import Workflow
 
 
 class Session:
     """The experiment of one Snakemake process. Faults end it with a message and an exit code."""
 
-    def __init__(self, workflow: Workflow, config: dict[str, Any]):
+    def __init__(self, workflow: Any, config: dict[str, Any]):
         """Read the experiment, and limit its jobs to what the machine has."""
         gc.set_threshold(50_000)  # nearly all that a plan makes stays
         self._workflow, self._main = workflow, workflow.is_main_process

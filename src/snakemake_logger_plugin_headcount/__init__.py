@@ -1,7 +1,4 @@
-"""Messages of a run for a person. Snakemake finds this logger by its name: `--logger headcount`.
-
-Snakemake's own log file, below `.snakemake/log`, still contains every message.
-"""
+"""Messages of a run for a person. Snakemake finds this logger by its name: `--logger headcount`."""
 
 import sys
 import traceback
@@ -18,17 +15,15 @@ _FAILED = "The display of this run failed. Snakemake's own messages follow, and 
 class LogHandler(LogHandlerBase):
     """Short lines and bars for a run; Snakemake's own messages for a plan and with `--verbose`."""
 
-    writes_to_stream = True
+    writes_to_stream = has_formatter = True
     writes_to_file = has_filter = needs_rulegraph = False
-    has_formatter = True
 
     def __post_init__(self) -> None:
         """Prepare the display; nothing is written yet."""
-        asked = self.common_settings
+        asked, self._display = self.common_settings, None
         stream = sys.stdout if asked.stdout else sys.stderr
         formatter = DefaultFormatter(asked.quiet, asked.show_failed_logs)
         self._plain = ColorizingTextHandler(asked.nocolor, stream, formatter=formatter)
-        self._display = None
         if not (asked.dryrun or asked.verbose or asked.debug_dag):
             from snakemake_logger_plugin_headcount.display import Display, console_on
 
@@ -44,17 +39,12 @@ class LogHandler(LogHandlerBase):
                     self._display.show(record)
                     return
                 except (Exception, SystemExit):  # rich leaves a closed pipe by SystemExit
-                    self.close_display()
+                    self._display = None
                     print(f"{_FAILED}\n{traceback.format_exc()}", file=sys.stderr, flush=True)
             self._plain.emit(record)
 
-    def close_display(self) -> None:
-        """Remove the bars."""
-        display, self._display = self._display, None
-        with suppress(Exception):
-            display.close()
-
     def close(self) -> None:
-        """Remove the bars, and close the handler."""
-        self.close_display()
+        """Remove the bars."""
+        with suppress(Exception):
+            self._display.bars.stop()
         super().close()

@@ -8,29 +8,19 @@ from collections.abc import Callable
 from logging import ERROR, WARNING, LogRecord
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 from snakemake_interface_logger_plugins.common import LogEvent
 
-LAST_LINES = 20
-"""Lines of a failed job's log that are shown."""
 _HIDDEN = {
     *(LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.RESOURCES_INFO, LogEvent.PROGRESS),
     *(LogEvent.JOB_STARTED, LogEvent.GROUP_INFO, LogEvent.RULEGRAPH),
 }
 _CHATTER = re.compile("Assuming unrestricted|Using shell:|Select jobs to execute")
 _ENDED = re.compile(r"CalledProcessError in file .*' ((?:returned|died with) [^']*)$", re.DOTALL)
-_UNNAMED = {"phase", "recipe"}  # wildcards that are left out of a job's name
-
-
-class _Job(NamedTuple):
-    rule: str
-    name: str
-    begun: float
-    bar: TaskID
 
 
 def console_on(stream: TextIO, colourless: bool) -> Console:
@@ -43,19 +33,17 @@ class Display:
     """Shows Snakemake's records one by one."""
 
     def __init__(self, console: Console, format_: Callable[[LogRecord], str], bars: bool):
-        """`format_`: Snakemake's text of a record. `bars`: below the lines, until `close`."""
+        """`format_`: Snakemake's text of a record. `bars`: whether they are drawn."""
         self._format, self._drawn = format_, bars
         self._planned: Counter[str] = Counter()  # jobs of every rule in this run
         self._expected: dict[str, float] = {}  # seconds of a job of every rule
         self._seconds: dict[str, list[float]] = {}  # of the jobs of every rule that are done
-        self._running: dict[int, _Job] = {}
-        self._start: float | None = None
-        texts = TextColumn("{task.description}"), TextColumn("{task.fields[count]}")
-        redirect = sys.stdout.isatty()  # or what goes to a file would come here
-        options = {"refresh_per_second": 2, "transient": True, "redirect_stdout": redirect}
-        columns = texts[0], BarColumn(), texts[1], TimeElapsedColumn()
-        self._bars = Progress(*columns, console=console, disable=not bars, **options)
-        self._all: TaskID | None = None
+        self._running: dict[int, tuple[str, str, float, TaskID]] = {}  # rule, name, start, bar
+        self._start, self._all = 0.0, None
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}")
+        options = {"console": console, "disable": not bars, "transient": True}
+        options["redirect_stdout"] = sys.stdout.isatty()  # or what goes to a file would come here
+        self.bars = Progress(*columns, TimeElapsedColumn(), refresh_per_second=2, **options)
 
     def show(self, record: LogRecord) -> None:
         """Show a record, or remember its facts about the run."""
@@ -69,37 +57,35 @@ class Display:
         elif event not in (LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, *_HIDDEN):
             self._message(record)
 
-    def close(self) -> None:
-        """Remove the bars."""
-        self._bars.stop()
-
     def _begin(self, record: LogRecord) -> None:
-        name, self._start = _name(record), self._start or record.created
+        name, now = _name(record), record.created
         if self._all is None:
-            self._bars.start()
-            self._all = self._bars.add_task("all jobs", count="")
-        bar = self._bars.add_task(f"running {name}", total=None, count="")
-        self._running[record.jobid] = _Job(record.rule_name, name, record.created, bar)
-        self._update("")
+            self._start = now
+            self.bars.start()
+            self._all = self.bars.add_task("all jobs", count="")
+        bar = self.bars.add_task(f"running {name}", total=None, count="")
+        self._running[record.jobid] = record.rule_name, name, now, bar
+        self._update(self._left(now))
         if not self._drawn:
             self._print(f"{self._counted('started')}{name}")
 
     def _end(self, number: int, now: float) -> None:
-        job = self._running.pop(number)
-        self._seconds.setdefault(job.rule, []).append(now - job.begun)
-        self._bars.remove_task(job.bar)
+        rule, name, start, bar = self._running.pop(number)
+        self._seconds.setdefault(rule, []).append(now - start)
+        self.bars.remove_task(bar)
         left = self._left(now)
         self._update(left)
-        line = f"{self._counted('done')}{job.name}, {spoken(now - job.begun)}"
+        line = f"{self._counted('done')}{name}, {spoken(now - start)}"
         self._print(f"{line}; {left}" if left and not self._drawn else line)
         if self._done == self._planned.total():
-            self.close()
+            self.bars.stop()
 
     def _fail(self, record: LogRecord) -> None:
-        if job := self._running.pop(record.jobid, None):
-            self._bars.remove_task(job.bar)
-            line = f"{job.name}, {spoken(record.created - job.begun)}"
-            self._print(f"{self._counted('failed')}{line}", "bold red")
+        if record.jobid in self._running:
+            _, name, start, bar = self._running.pop(record.jobid)
+            self.bars.remove_task(bar)
+            line = f"{self._counted('failed')}{name}, {spoken(record.created - start)}"
+            self._print(line, "bold red")
         for log in record.log:
             self._print(f"The last lines of {log}:", "red")
             self._print(_last_lines(Path(log)))
@@ -115,18 +101,15 @@ class Display:
 
     def _update(self, left: str) -> None:
         total = self._planned.total()
-        count = ", ".join(filter(None, [f"{self._done}/{total}", left]))
-        self._bars.update(self._all, completed=self._done, total=total, count=count)
+        count = f"{self._done}/{total}{', ' * bool(left)}{left}"
+        self.bars.update(self._all, completed=self._done, total=total, count=count)
 
     @property
     def _done(self) -> int:
         return sum(map(len, self._seconds.values()))
 
     def _left(self, now: float) -> str:
-        """Return the time left: that of the run so far, times the work left over that done.
-
-        A job counts as long as those of its rule that are done, and before one is, as expected.
-        """
+        """Return the time of the run so far, times the seconds of jobs left over those done."""
         known = self._expected | {rule: fmean(done) for rule, done in self._seconds.items()}
         left = self._planned - Counter({rule: len(done) for rule, done in self._seconds.items()})
         done = sum(map(sum, self._seconds.values()))
@@ -140,22 +123,23 @@ class Display:
         return f"{self._done:{len(str(total))}}/{total} {what:8}" if total else f"{what:8}"
 
     def _print(self, text: str, style: str = "") -> None:
-        self._bars.console.print(Text(text, style), soft_wrap=True)
+        self.bars.console.print(Text(text, style), soft_wrap=True)
 
 
 def _name(record: LogRecord) -> str:
     """Return a job's rule and wildcards."""
-    wildcards = {k: v for k, v in dict(record.wildcards or {}).items() if k not in _UNNAMED}
-    words = [f"seed {value}" if name == "seed" else value for name, value in wildcards.items()]
-    return " ".join([record.rule_name, *words])
+    named = {k: v for k, v in dict(record.wildcards or {}).items() if k not in ("phase", "recipe")}
+    return " ".join(
+        [record.rule_name, *(f"seed {v}" if k == "seed" else v for k, v in named.items())]
+    )
 
 
 def _last_lines(log: Path) -> str:
     """Return the end of a job's log, indented."""
-    if not log.exists():
-        return "  there is no such file"
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(f"  {line}" for line in lines[-LAST_LINES:]) or "  nothing was written there"
+    lines = ["there is no such file"]
+    if log.exists():
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def spoken(seconds: float) -> str:

@@ -47,7 +47,6 @@ def share(source: ProjectCopy, name: str, **settings: str) -> None:
         shutil.copy(source.folder / ".dvc" / "config.local", copy.folder / ".dvc")
     copy.call("dvc", "pull")
     both_quiet(copy)
-    assert "every file is what dvc.lock says" in copy.call("python", "workflow/verify.py")
 
 
 @pytest.mark.skipif(SSHD is None, reason="no sshd here: install openssh-server to test SSH")

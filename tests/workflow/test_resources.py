@@ -1,161 +1,145 @@
-"""What jobs ask for, against sums by hand and against what was measured."""
+"""Resources that jobs ask for, against what was measured, and the estimate of their time."""
 
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from benchmarks.memory import experiment
 from workflow_modules import load
 
 from headcount.base.settings.experiment import load_experiment
 
 MEASURED = Path(__file__).with_name("measured_memory.csv")
-MOST = 2.5
-"""Times what a job took that it may ask for."""
+ATTEMPTS = (1, 2, 3)
 
 
 @pytest.fixture
-def needs(monkeypatch):
-    return load(monkeypatch, "needs")
+def resources(monkeypatch):
+    return load(monkeypatch, "machine.resources")
 
 
-def settings(name: str, **train):
-    found = load_experiment(name, Path("benchmarks" if name == "bench_base" else "config"))
-    return found.model_copy(update={"train": found.train.model_copy(update=train)})
+@pytest.fixture
+def estimate(monkeypatch):
+    return load(monkeypatch, "estimate")
 
 
-def test_parameters_of_quickstart_by_hand(needs):
+@pytest.fixture
+def plan(monkeypatch):
+    return load(monkeypatch, "plan.plan").Plan("quickstart", dry=True)
+
+
+def change(plan, section: str, **values):
+    """Set keys of a section of the settings."""
+    changed = getattr(plan.settings, section).model_copy(update=values)
+    plan.settings = plan.settings.model_copy(update={section: changed})
+
+
+def asked(limits: dict, name: str) -> list[int]:
+    return [limits[name](wildcards=None, attempt=attempt) for attempt in ATTEMPTS]
+
+
+def test_parameters_of_quickstart_by_hand(resources):
     """2 + 2 layers, width 96, inside 256: 6 attentions of 4 matrices; 4 times two; 1,000 pieces."""
-    attention, inner, words = 6 * 4 * 96**2, 4 * 2 * 96 * 256, 1000 * 96
-    found = settings("quickstart")
-    assert found.bpe.joint
-    assert needs.parameters(found) == attention + inner + words == 513_792
+    attention, inner, pieces = 6 * 4 * 96**2, 4 * 2 * 96 * 256, 1000 * 96
+    settings = load_experiment("quickstart", Path("config"))
+    assert resources.parameters(settings) == attention + inner + pieces == 513_792
 
 
-def test_jobs_ask_for_what_they_took_and_for_little_more(needs):
+def test_jobs_ask_for_more_than_was_measured(resources, plan):
     """Peaks that `python -m benchmarks.memory` measured on a CPU."""
     rows = pd.read_csv(MEASURED).to_dict("records")
     assert {row["experiment"] for row in rows} >= {"quickstart", "multi30k_short", "bench"}
-    wrong = {}
     for row in rows:
-        search = row["job"] == "translate"
-        asked = (needs.search_mb if search else needs.training_mb)(as_measured(row))
-        if not row["megabytes"] < asked < MOST * row["megabytes"]:
-            wrong[str(row)] = asked
-    assert wrong == {}
+        plan.settings = experiment(row["experiment"])
+        change(plan, "train", batch_tokens=row["batch_tokens"], device="cpu")
+        change(plan, "decode", device="cpu")
+        change(plan, "bpe", merges=row["pieces"])
+        needs = resources.JobResources(plan)
+        limits = needs.translating() if row["job"] == "translate" else needs.training()
+        assert row["megabytes"] < asked(limits, "mem_mb")[0], row
 
 
-def as_measured(row: dict):
-    """Settings of an experiment, its size and threads as a row has them."""
-    found = settings(row["experiment"], batch_tokens=row["batch_tokens"])
-    search = {"batch_tokens": row["batch_tokens"], "threads": row["threads"], "beam": 5}
-    bpe = found.bpe.model_copy(update={"merges": row["pieces"]})
-    return found.model_copy(update={"bpe": bpe, "decode": found.decode.model_copy(update=search)})
-
-
-def test_each_thread_of_a_search_has_a_batch_by_hand(needs):
-    """2 layers, width 96, 1,000 pieces, beam 5: 5,000 hypotheses' positions of 8 · 2 · 96 + 150."""
-    found = as_measured({"experiment": "quickstart", "batch_tokens": 1000, "threads": 3}
-                        | {"pieces": 1000})  # fmt: skip
-    assert found.bpe.joint
-    numbers = 2 * 513_792 + 3 * 5000 * (8 * 2 * 96 + 150)
-    assert needs.search_mb(found) == needs.SEARCH_MB + 6 * numbers // 10**6
-
-
-def test_on_a_gpu_a_job_asks_for_its_program_and_its_weights(needs):
-    """6 bytes a number: 7 of each parameter in a training, 1 in a search."""
-    found, cpu = settings("quickstart", device="cuda"), settings("quickstart")
-    assert needs.training_mb(found) == 5000 + 6 * 7 * 513_792 // 10**6 == 5021
-    decode = found.decode.model_copy(update={"device": "cuda"})
-    assert needs.decoding_mb(found.model_copy(update={"decode": decode}), "decode") == 5003
-    for section in ("decode", "importance"):  # these stay on the CPU
-        assert needs.decoding_mb(found, section) == needs.decoding_mb(cpu, section) < 1100
+def test_a_further_attempt_asks_for_as_much_again_and_a_training_for_two_days_at_most(
+    resources, plan
+):
+    needs = resources.JobResources(plan, cluster=True)
+    assert asked(needs.training(), "mem_mb") == [1000, 2000, 3000]
+    assert asked(needs.training(), "runtime") == [120, 240, 360]
+    change(plan, "model", d_model=1024, d_ff=4096)
+    needs = resources.JobResources(plan, cluster=True)
+    assert asked(needs.training(), "runtime")[0] <= asked(needs.training(), "runtime")[2] == 2880
+    assert "runtime" not in resources.JobResources(plan).training()  # on one machine
 
 
 @pytest.mark.parametrize(
-    ("rule", "wildcards", "section", "expected"),
-    [
-        ("train", {"run": "baseline"}, "train", 3),
-        ("translate", {"run": "baseline", "test": "test"}, "decode", 1),
-        ("text", {"split": "train"}, "decode", 1),
-        ("bpe", {}, "decode", 1),
-        ("relevance", {"run": "baseline"}, "lrp", 1),
-    ],
+    ("cluster", "gpus"),
+    [(False, {"auto": 1, "cuda": 1, "cpu": 0}), (True, {"auto": 0, "cuda": 1, "cpu": 0})],
 )
-def test_minutes_by_hand(monkeypatch, rule, wildcards, section, expected):
-    """Of 513,792 parameters, and 12 subwords a side; each job has five minutes beside its work.
-
-    Training, at 2e10 operations in a second: 1,000 updates of 6 x 513,792 x 1,000, 154 s, and ten
-    times 1,000 pairs of 2 x 513,792 x 24, 12 s. Translating 1,000 sentences, 4 words at a time, at
-    1e10: 4.9 s. 30,000 lines take 3.8 s, and their subwords 53 s. Relevance of 100 sentences by two
-    rules, 6 x 513,792 x 24 x 12 each, at 5e9: 36 s.
-    """
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    minutes = load(monkeypatch, "minutes").MinutesOfJobs(plan)
-    where = {"pair": "synthetic.en-art", "seed": "1"}
-    assert minutes.of(rule, where | wildcards, section) == 5 + expected
+def test_the_settings_alone_decide_whether_a_job_asks_for_a_gpu(
+    resources, plan, capsys, cluster, gpus
+):
+    """Nobody knows here what the nodes of a cluster have."""
+    resources.JobResources(plan, cluster).warn_of_devices()
+    warned = "note: on a cluster, device: auto asks for no GPU" in capsys.readouterr().err
+    assert warned == cluster
+    for device, count in gpus.items():
+        change(plan, "decode", device=device)
+        assert resources.JobResources(plan, cluster).job("decode")["gpu"] == count
 
 
-def test_a_gpu_and_several_threads_are_faster(monkeypatch):
-    """Updates take 154 s of a core, validation 12 s: of three 56 s, of a GPU less than one."""
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    module, where = load(monkeypatch, "minutes"), {"pair": "synthetic.en-art", "run": "baseline"}
-    for changed in ({"threads": 3}, {"device": "cuda"}):
-        plan.settings = settings("quickstart", **changed)
-        assert module.MinutesOfJobs(plan).of("train", where, "train") == 5 + 1
+def test_every_process_of_a_training_has_a_task_with_its_memory_and_gpu(resources, plan):
+    one = resources.JobResources(plan, cluster=True).training()
+    change(plan, "train", processes=3, accumulate=3, threads=2, device="cuda")
+    needs = resources.JobResources(plan, cluster=True)
+    three = needs.training()
+    tasks = {"gpu": 3, "mpi": "srun", "tasks": 3, "cpus_per_task": 2, "tasks_per_gpu": 1}
+    assert tasks.items() <= three.items() and "tasks" not in one
+    assert needs.threads("train") == 6
+    assert asked(three, "mem_mb")[0] == 3 * resources.training_mb(plan.settings)
 
 
-def test_each_attempt_asks_for_more_and_a_training_for_two_days_at_most(needs, monkeypatch):
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    told = []
-
-    def minutes(rule: str, wildcards: dict, section: str) -> int:
-        told.append((rule, wildcards, section))
-        return 1000
-
-    asked = needs.Needs(plan, True, minutes)
-    memory, runtime = (asked.job("decode", 700)[name] for name in ("mem_mb", "runtime"))
-    assert [memory({}, attempt=n) for n in (1, 2, 3)] == [700, 1400, 2100]
-    assert [runtime({"run": "a"}, n, "masking") for n in (1, 3)] == [1000, 3000]
-    assert told[0] == ("masking", {"run": "a"}, "decode")
-    runtime = asked.training()["runtime"]
-    assert [runtime({}, n, "train") for n in (1, 2, 3)] == [1000, 2000, 2880]
-    assert "runtime" not in needs.Needs(plan).training()  # on one machine nobody asks for time
+def test_a_job_that_times_something_has_a_node_of_its_own(resources, plan):
+    assert "slurm_extra" not in resources.JobResources(plan).timing("decode")
+    timing = resources.JobResources(plan, cluster=True).timing("decode")
+    assert timing["slurm_extra"] == "--exclusive"
 
 
-def test_another_engine_takes_no_gpu_and_other_jobs_know_none(needs, monkeypatch):
-    """Where GPUs are for the asking, our search takes one; jobs with masks are told of ours."""
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    own = needs.Needs(plan).translating()
-    assert own["gpu"] == 1
-    changed = plan.settings.decode.model_copy(update={"engine": "ctranslate2"})
-    plan.settings = plan.settings.model_copy(update={"decode": changed})
-    asked = needs.Needs(plan)
-    assert (asked.translating()["gpu"], asked.job("decode")["gpu"]) == (0, 1)
-    # Weights of four bytes twice more, and half as much again for room; both are whole megabytes.
-    more = 2 * int(1.5 * 4 * needs.parameters(plan.settings) / 1e6)
-    assert asked.translating()["mem_mb"](None, 2) - own["mem_mb"](None, 2) == 2 * more > 0
-    assert "--engine" in plan.section("decode") and "--engine" not in plan.own_search()
-    assert set(plan.own_search()) == set(plan.section("decode")) - {"--engine", "ctranslate2"}
+def test_guesses_are_shares_of_a_training(estimate, plan, monkeypatch, tmp_path):
+    """6 operations for a parameter and a token: 6 · 513,792 · 1,000 tokens in 1,000 updates."""
+    monkeypatch.chdir(tmp_path)  # no job has run here
+    training = 6 * 513_792 * 1000 * 1000 / 1e10
+    seconds = estimate.seconds_by_rule(plan, ["gates", "masking", "bleu"], 1e10)
+    updates = plan.settings.gates.updates
+    assert seconds["gates"] == pytest.approx(estimate.START + training * updates / 1000)
+    share = estimate.SHARES["masking"]
+    assert seconds["masking"] == pytest.approx(estimate.START + training * share)
+    assert seconds["bleu"] == estimate.START
 
 
-def test_what_times_something_has_a_node_of_its_own(needs, monkeypatch):
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    assert needs.Needs(plan, True).timing("decode")["slurm_extra"] == "--exclusive"
-    assert "slurm_extra" not in needs.Needs(plan).timing("decode")
+def test_seconds_of_jobs_that_ran_here_take_the_place_of_guesses(
+    estimate, plan, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results/quickstart/benchmarks/train"
+    folder.mkdir(parents=True)
+    for name, seconds in (("a", 10), ("b", 30)):
+        (folder / f"{name}.tsv").write_text(f"s\th:m:s\n{seconds}\t0:00:00\n")
+    assert estimate.seconds_by_rule(plan, ["train"], 1e10) == {"train": 20}
 
 
-@pytest.mark.parametrize(
-    ("flags", "submits"),
-    [
-        (["--cores", "all", "-j", "8"], False),
-        (["--executor", "local", "--jobs", "8"], False),
-        (["--executor", "slurm", "--jobs", "8"], True),
-        (["--workflow-profile", "workflow/profiles/slurm", "-n"], True),
-    ],
-)
-def test_the_executor_says_whether_there_is_a_cluster(monkeypatch, capsys, flags, submits):
-    pytest.importorskip("snakemake_executor_plugin_slurm")
-    asked = load(monkeypatch, "asked")
-    monkeypatch.setattr(asked.sys, "argv", ["snakemake", *flags])
-    assert asked.submits() == submits
-    assert capsys.readouterr().err == ""
+def test_time_on_the_clock_is_the_sum_over_workers_or_the_longest_job(estimate):
+    seconds, jobs = {"train": 100.0, "bleu": 2.0}, {"train": 3, "bleu": 10}
+    assert estimate.wall_seconds(seconds, jobs, 2) == 160
+    assert estimate.wall_seconds(seconds, jobs, 32) == 100
+
+
+def test_a_training_has_its_threads_of_the_machine_or_a_gpu(estimate, plan, monkeypatch):
+    monkeypatch.setattr(estimate, "_product_rate", lambda: 8e10)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    change(plan, "train", threads=2)
+    assert estimate.machine_rate(plan, 0) == pytest.approx(0.45 * 4e10)
+    assert estimate.workers(plan, 8, 0) == 4
+    assert estimate.machine_rate(plan, 2) == estimate.GPU_RATE
+    assert estimate.workers(plan, 8, 2) == 2
+    change(plan, "train", device="cpu")
+    assert estimate.workers(plan, 8, 2) == 4

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from estimate import machine_rate, seconds_by_rule, wall_seconds, workers
 from plan.plan import Plan
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
-from snakemake.workflow import Workflow
 
 from headcount.base.files import read_json
 from snakemake_logger_plugin_headcount.display import spoken
@@ -22,7 +22,7 @@ MAIN = 3
 """Decided claims that the end of a run shows: the first in the table of claims."""
 
 
-def log_jobs(plan: Plan, workflow: Workflow) -> None:
+def log_jobs(plan: Plan, workflow: Any) -> None:
     """Log the number of jobs and, except on a cluster, a coarse estimate of their time."""
     with _harmless():
         jobs = Counter(job.rule.name for job in _jobs(workflow))
@@ -37,7 +37,7 @@ def log_jobs(plan: Plan, workflow: Workflow) -> None:
         logger.info(text, extra=more)
 
 
-def log_results(plan: Plan, workflow: Workflow, outputs: Iterable[str]) -> None:
+def log_results(plan: Plan, workflow: Any, outputs: Iterable[str]) -> None:
     """Log the place of the report, warnings and decided claims, if this run made the report.
 
     `outputs`: names of what the report shows, such as tables/bleu.json.
@@ -63,7 +63,7 @@ def read_warnings(files: Iterable[Path]) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def _jobs(workflow: Workflow) -> Iterator:
+def _jobs(workflow: Any) -> Iterator:
     """Return the jobs of this run that make files, done or not; tested with Snakemake 9.27.1."""
     return (job for job in workflow.dag.needrun_jobs(exclude_finished=False) if job.output)
 

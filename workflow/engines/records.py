@@ -5,17 +5,16 @@ Snakemake records rule, command, code and inputs of an output in `.snakemake/met
 the files. An output is read again only if its size, times or inode differ from the note; nobody can
 set the time of the last change of an inode, so no edit hides behind `touch`.
 
-Tested with Snakemake 9.27.1, and refused with another version: `_write_record` is private and
-`finished` is wrapped. `tests/workflow/test_records.py` fails if one of them disappears.
+Tested with Snakemake 9.27.1, and refused with another version: `_write_record` and
+`_filter_incomplete_keys` are private, and `finished` is wrapped. `tests/workflow/test_records.py`
+fails if one of them disappears.
 """
 
-import asyncio
 import json
 import os
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -85,17 +84,19 @@ def noted(path: str) -> str | None:
     return _read(path).get("sha256")
 
 
+def is_untouched(path: str) -> bool:
+    """Return whether a file is the very one that was noted, by its size, times and inode."""
+    return _read(path).get("stamp") == _stamp(path)
+
+
 def is_as_noted(path: str) -> bool:
     """Return whether a file has the content that its job wrote."""
-    known = _read(path)
-    if not known:
-        return False
-    if known["stamp"] == _stamp(path):
-        return True
-    stamp = _stamp(path)
+    known, stamp = _read(path), _stamp(path)
+    if not known or known["stamp"] == stamp:
+        return bool(known)
     if sha256(Path(path)) != known["sha256"]:
         return False
-    _write(path, known["sha256"], stamp)  # touched, or restored by DVC
+    _write(path, known["sha256"], stamp)  # touched, copied or restored by DVC
     return True
 
 
@@ -107,7 +108,7 @@ def content(path: str) -> str:
 
 def own_content(path: str) -> str:
     """Return the SHA-256 of a file that no job makes, and note it."""
-    if _read(path).get("stamp") != _stamp(path):
+    if not is_untouched(path):
         note(path)
     return _read(path)["sha256"]
 
@@ -125,8 +126,7 @@ def records_of(outputs: Iterable[str]) -> dict[str, Record]:
 
 def unfinished(outputs: Iterable[str]) -> set[str]:
     """Return the outputs whose job began but did not end; Snakemake makes them again."""
-    job = SimpleNamespace(output=[IOFile(output) for output in outputs])
-    return set(map(str, asyncio.run(_store().incomplete(job))))
+    return _store()._filter_incomplete_keys(outputs)
 
 
 def finished(outputs: Iterable[str]) -> bool:
