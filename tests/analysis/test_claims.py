@@ -361,7 +361,7 @@ def test_claims_without_a_row_are_listed_with_what_decides_them(decided, evidenc
     assert others["VO-24"] == {
         "reason_code": "no_such_run",
         "run": ledger().claims["VO-24"].needs.run,
-        "experiments": ["multi30k_heads"],
+        "experiments": ["multi30k"],
     }
     assert json.loads(json.dumps(others)) == others
     assert str(len(others)) in caption(decided)

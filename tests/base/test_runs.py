@@ -190,7 +190,6 @@ def test_lists_in_a_mapping_stand_for_runs_in_their_order():
             " subset-all-k6",
         ),
         ("collapse", 15, ""),
-        ("roles", 1, "gates-enc_self-l0 gates-enc_self-l0.1"),
         (
             "multi30k_gates",
             1,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from benchmarks.memory import experiment
 from workflow_modules import load
 
+from benchmarks.memory import experiment
 from headcount.base.settings.experiment import load_experiment
 
 MEASURED = Path(__file__).with_name("measured_memory.csv")

@@ -92,11 +92,11 @@ def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
     """Raise UserError, with the nearest path, unless a path in `settings` leads to a file."""
     if os.path.isfile(path):
         return
-    found = "a folder" if os.path.isdir(path) else "no file"
+    found = "a folder" if os.path.isdir(path) else "none"
     part = Path(path)
     while not os.path.isdir(part.parent):
         part = part.parent
     names = os.listdir(part.parent) if os.access(part.parent, os.R_OK) else []
     close = closest(part.name, (name for name in names if name != part.name))
     hint = f"; nearest: {part.parent / close}" if close else ""
-    raise UserError(f"{path}: expected your own file of {settings}, found {found}{hint}")
+    raise UserError(f"{path}: expected a file of your own, found {found}{hint}; see {settings}")
