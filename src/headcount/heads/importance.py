@@ -187,7 +187,7 @@ def _by_unit(
     smoothing: float = 0.0,
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what a unit names, summed over sentences, [h]; slopes by sentence, [b, h]; the loss."""
+    """Return what a unit names, summed over sentences [h]; slopes by sentence [b, h]; the loss."""
     if unit in ("token", "position"):
         of_parts = _by_token if unit == "token" else _by_position
         return of_parts(model, batch, smoothing, precision)

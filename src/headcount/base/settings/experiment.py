@@ -176,7 +176,7 @@ Experiment.renamed.update(
 def load_experiment(name: str, folder: Path) -> Experiment:
     """Return the experiment in `<folder>/<name>.yaml`. Raises UserError for every fault in it."""
     known = [each for each in experiment_names(folder) if re.fullmatch(NAME, each)]
-    require(name, known, f"experiment {name!r}: there is no {folder / name}.yaml")
+    require(name, known, f"experiment {name!r}: there is no {folder}/{name}.yaml")
     return read_settings(folder / f"{name}.yaml", Experiment)
 
 

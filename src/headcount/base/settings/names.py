@@ -99,4 +99,5 @@ def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
     names = os.listdir(part.parent) if os.access(part.parent, os.R_OK) else []
     close = closest(part.name, (name for name in names if name != part.name))
     hint = f"; nearest: {part.parent / close}" if close else ""
-    raise UserError(f"{path}: expected a file of your own, found {found}{hint}; see {settings}")
+    found += hint + f"; correct the path in {settings}, or put the file there"
+    raise UserError(f"{path}: expected a file of your own, found {found}")
