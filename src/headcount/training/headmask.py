@@ -190,10 +190,11 @@ class MaskImportant(HeadMask):
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """What the update's batches say of the heads, all of them on and dropout off."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
+        unit = "none" if self.run.signed else self.run.unit
         # In fp64, so that processes which share the batches out rank heads as one process does.
         total = 0.0
         for _, batch in own(batches):
-            found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
+            found = batch_importance(model, batch, unit, precision, smoothing)
             slopes = found.slopes.double()
             importance = (len(batch.indices) * found.importance).double()
             sums = importance, slopes.sum(0), slopes.square().sum(0), found.loss.double()[None]

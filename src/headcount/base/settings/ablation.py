@@ -1,22 +1,12 @@
 """Settings of masking and ablation: which heads of trained models are masked, in which order."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.runs import Runs
-from headcount.base.settings.section import LARGEST, MOST_DRAWS, Compute, Section
-
-
-def _ascending(numbers: list[int]) -> list[int]:
-    if numbers != sorted(set(numbers)):
-        raise ValueError(f"expected each number once, the smallest first, found {numbers}")
-    return numbers
-
-
-Numbers = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(_ascending)]
-Percents = Annotated[list[Annotated[int, Field(ge=1, le=100)]], AfterValidator(_ascending)]
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, Compute, Numbers, Percents, Section
 
 
 class MaskingSettings(Section):
@@ -77,7 +67,3 @@ class ClassifierSettings(PruningSteps, Compute):
 
     pairs: int | None = Field(None, ge=1)
     """Use only the first labelled pairs of each file, this many; without it all."""
-
-    def pruning(self) -> AblationSettings:
-        """Return how heads are ranked and pruned, as settings of translation models."""
-        return AblationSettings(**self.model_dump(include={*PruningSteps.model_fields}))

@@ -17,9 +17,7 @@ class ClassifierModel(Origin):
 
     @model_validator(mode="after")
     def _check_labels(self) -> "ClassifierModel":
-        refuse(
-            ("labels: the corpus has those of a fine-tuned model", self.fine_tune and self.labels)
-        )
+        refuse(("labels: go with fine_tune: false", self.fine_tune and self.labels))
         return self
 
 
@@ -42,14 +40,13 @@ class ClassifiersSettings(EntailmentSettings):
 
 
 class FineTuningSettings(Precision):
-    """Fine-tuning of classifiers, by the library's own trainer: AdamW with a weight decay of 0.01;
-    the rate falls to 0."""
+    """Fine-tuning of classifiers, by the library's own trainer: AdamW, weight decay 0.01."""
 
     epochs: int = Field(3, ge=1, le=1000)
     """Passes over the training pairs."""
     batch: int = Field(32, ge=1, le=LARGEST)
     """Pairs of an update."""
     peak_lr: float = Field(2e-5, gt=0)
-    """Highest rate."""
+    """Highest rate; it falls to 0."""
     warmup: float = Field(0.1, ge=0, lt=1)
     """Share of the updates in which the rate rises, in a straight line."""

@@ -13,7 +13,7 @@ from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
 from headcount.base.settings.reader import at_key_of, read_settings
 from headcount.base.settings.section import refuse
-from headcount.base.settings.sources import Draw, Published, Side, Treebank
+from headcount.base.settings.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
@@ -47,9 +47,8 @@ class Corpus(Published):
             return self
         sources = {rule.of for rule in self.hold_out.values()}
         train, taken = self.splits.get("train", {}), {*self.hold_out} & given
-        uneven = [
-            split for split, sides in self.splits.items() if len({*map(_parts, sides.values())}) > 1
-        ]
+        parts = {s: {len(x.parts or [x]) for x in self.splits[s].values()} for s in given}
+        uneven = [split for split in parts if len(parts[split]) > 1]
         refuse(
             ("expected splits, or a generator", bool(self.generator) == bool(given)),
             ("settings go with a generator", bool(self.generator) != bool(self.settings)),
@@ -95,10 +94,6 @@ class Corpora(RootModel[dict[CorpusName, Corpus]]):
         return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
 
 
-def _parts(side: Side) -> int:
-    return len(side.parts or [side])
-
-
 def _filled(name: str, given: Mapping[str, Any]) -> Any:
     """Return the entry of a corpus, with the keys of the one that it is a part of."""
     entry = given[name]
@@ -132,7 +127,7 @@ def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Pat
         for pair in pairs:
             require(pair.corpus, corpora, f"pairs: {pair}: no corpus {pair.corpus!r}")
             _check_languages(pair, corpora[pair.corpus])
-        _check_tests(settings, {pair: _tests(pair, corpora) for pair in pairs})
+        _check_tests(settings, {p: test_sets(corpora[p.corpus], p.src, p.tgt) for p in pairs})
         trees = [f"{name}.{tree}" for name in corpora for tree in corpora[name].tree_languages]
         for name in settings.roles.trees:
             require(name, trees, f"roles.trees: no treebank {name!r}")
@@ -140,10 +135,6 @@ def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Pat
         if settings.classifiers.models:
             lack = f"classifiers.corpus: expected entailment {', '.join(ENTAILMENT)}"
             require(settings.classifiers.corpus, labelled, lack)
-
-
-def _tests(pair: Pair, corpora: Mapping[str, Corpus]) -> list[str]:
-    return test_sets(corpora[pair.corpus], pair.src, pair.tgt)
 
 
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
@@ -176,7 +167,7 @@ def ablation_tests(
 ) -> tuple[str, str]:
     """Return the two test sets between which ablation is compared: the first two of those named."""
     pair = parse_pair(text)
-    return _two_tests(named, pair, _tests(pair, corpora))
+    return _two_tests(named, pair, test_sets(corpora[pair.corpus], pair.src, pair.tgt))
 
 
 def _two_tests(named: Iterable[str], pair: Pair, tests: list[str]) -> tuple[str, str]:

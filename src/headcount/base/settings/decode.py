@@ -1,17 +1,10 @@
 """Settings of decoding, and of timing it."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from headcount.base.settings.section import (
-    LARGEST,
-    MOST_THREADS,
-    Batches,
-    Section,
-    each_once,
-    refuse,
-)
+from headcount.base.settings.section import LARGEST, Batches, Numbers, Section, Threads, refuse
 
 
 class DecodeSettings(Batches):
@@ -58,9 +51,6 @@ class GenerateSettings(Batches):
     """Longest output (subwords)."""
 
 
-BatchSize = Annotated[int, Field(ge=1, le=LARGEST)]
-
-
 class SpeedSettings(Section):
     """Timing pruned models beside the baseline, without controls and models from scratch."""
 
@@ -68,11 +58,11 @@ class SpeedSettings(Section):
 
     sentences: int = Field(128, ge=1)
     """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
-    batch_sizes: Annotated[list[BatchSize], AfterValidator(each_once)] = []
+    batch_sizes: Numbers = []
     """Sentences at once, as in `[1, 16, 64]`; every size is measured. Empty: nothing is timed."""
     repeats: int = Field(5, ge=1, le=LARGEST)
     """Measured rounds, after one that is not counted. In each round the models take turns."""
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
+    threads: Threads = 1
     """CPU threads of the model that is timed, in place of `resources.threads`."""
 
     @model_validator(mode="after")

@@ -4,14 +4,8 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, ValidationInfo
+from pydantic.functional_validators import AfterValidator, field_validator, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
@@ -27,8 +21,6 @@ from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, labe
 from headcount.base.settings.section import Resources, Section, each_once, refuse
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
-
-IMPORTED_PIECES = 60_000  # assumed size of an imported vocabulary before it is read, as in OPUS-MT
 
 _OWN = {"train.batch_tokens", "speed.threads"}  # keys of `resources` that a section has for itself
 
@@ -131,15 +123,9 @@ class Experiment(Section):
         frozen, advice = self.model.as_it_is, "set model.fine_tune: true"
         refuse(
             (f"bpe: {other}: the imported model has its own subwords", other),
-            (
-                "text.normal_form: expected none, as for all imports",
-                self.text.normal_form != "none",
-            ),
+            ("text.normal_form: expected none", self.text.normal_form != "none"),
             (f"{fresh} would not start from the imported model", fresh),
-            (
-                f"seeds: expected one for an unchanged model; {advice}",
-                frozen and len(self.seeds) > 1,
-            ),
+            (f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1),
             (f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained),
             ("ablation.updates: nothing is trained", frozen and self.ablation.updates),
         )
@@ -148,7 +134,7 @@ class Experiment(Section):
     @property
     def assumed_pieces(self) -> int:
         """Assumed size of the vocabulary before text is read."""
-        return IMPORTED_PIECES if self.model.imported else self.bpe.assumed_pieces
+        return 60_000 if self.model.imported else self.bpe.assumed_pieces  # as OPUS-MT has
 
     def section(self, name: str) -> Section:
         """Return a section as scripts take it; of the model, its sizes."""
@@ -164,13 +150,9 @@ def _shared(name: str) -> set[str]:
     return {key for key in keys if f"{name}.{key}" not in _OWN}
 
 
-Experiment.renamed.update(
-    {
-        f"{n}.{key}": f"resources.{key}"
-        for n in Experiment.model_fields
-        for key in sorted(_shared(n))
-    }
-)
+for _name in Experiment.model_fields:
+    _old = {f"{_name}.{key}": f"resources.{key}" for key in sorted(_shared(_name))}
+    Experiment.renamed.update(_old)
 
 
 def load_experiment(name: str, folder: Path) -> Experiment:

@@ -12,7 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, Run, label
-from headcount.base.settings.schema import KeyPath, Schema
+from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
 
 AnySection = TypeVar("AnySection", bound=Section)
@@ -40,11 +40,7 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
         for name in section.model_fields
         if (flag := _flag(section, name)) in flags
     }
-
-    def place(path: KeyPath) -> str:
-        return f"{_flag(section, dotted(path))}: " if path else ""
-
-    return checked(section, given, place)
+    return checked(section, given, lambda key: f"{_flag(section, dotted(key))}: " if key else "")
 
 
 def read_flags(

@@ -27,8 +27,7 @@ class MeasuresSettings(Section):
     points: int = Field(8, ge=1, le=10**4)
     """Integrated gradients: midpoints between no head and all heads, each as long as importance."""
     orders: int = Field(6, ge=2, le=MOST_DRAWS)
-    """Shapley values: random orders in which heads are masked one after another, the same for all
-    runs."""
+    """Shapley values: random orders in which heads are masked one by one, the same for all runs."""
     order_sentences: int = Field(64, ge=1)
     """Shapley values: sentence pairs, the first of those drawn for importance."""
 

@@ -38,8 +38,7 @@ class ModelSettings(Section):
     d_ff: int = Field(default=..., ge=1, le=LARGEST)
     """Width of the feed-forward layers."""
     heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
-    """Heads of every attention layer, or, per kind, a list with one count for each layer
-    (0 leaves a layer without heads)."""
+    """Heads of every attention layer, or, per kind, a list of one count per layer, 0 allowed."""
     d_head: int | None = Field(None, ge=1, le=LARGEST)
     """Width of one head; without it d_model / heads, which must then be one whole number."""
     norm: Literal["pre", "post"] = "pre"
@@ -53,10 +52,9 @@ class ModelSettings(Section):
     scale_embedding: bool = True
     """Whether embeddings are multiplied by √d_model before positions are added."""
     position_table: int = Field(0, ge=0, le=LARGEST)
-    """0: sinusoids, of any length; else a table of so many positions for each side, which no
-    training changes."""
+    """0: sinusoids, of any length; else a table of so many positions a side, never trained."""
     output_bias: bool = False
-    """A bias on the score of each target word, which no training changes."""
+    """A bias on the score of each target word, never trained."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
@@ -72,13 +70,8 @@ class ModelSettings(Section):
     @model_validator(mode="after")
     def _check_heads(self) -> "ModelSettings":
         uniform = isinstance(self.heads, int)
-        uneven = not uniform or not self.heads or self.d_model % self.heads
-        refuse(
-            (
-                f"heads: expected a divisor of d_model {self.d_model}, or d_head",
-                uneven and not self.d_head,
-            )
-        )
+        wide = self.d_head or (uniform and self.heads and self.d_model % self.heads == 0)
+        refuse((f"heads: expected a divisor of {self.d_model}, or d_head", not wide))
         for kind in KINDS:
             layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
             counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
@@ -89,8 +82,8 @@ class ModelSettings(Section):
 
     def with_heads(self, heads: int) -> "ModelSettings":
         """Return the same model with so many heads in every layer, together as wide."""
-        uneven = self.d_head is not None or self.d_model % heads
-        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", uneven))
+        wrong = self.d_head or self.d_model % heads
+        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", wrong))
         return self.model_validate(self.model_dump() | {"heads": heads})
 
     def with_dropout(self, dropout: float) -> "ModelSettings":

@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -67,16 +67,14 @@ def parse_pair(text: str) -> Pair:
     return Pair(*found.groups())
 
 
-def require(name: str, known: Iterable[str], lack: str) -> None:
+def require(name: str, known: Collection[str], lack: str) -> None:
     """Raise UserError with `lack` and the nearest known name, unless a name is known."""
-    known = list(known)
     if name not in known:
         raise UserError(f"{lack}; {nearest(name, known)}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Collection[str]) -> str:
     """Return 'nearest: peak_lr' where a known name is close, else 'known: ' and all of them."""
-    known = list(known)
     close = closest(name, known)
     return f"nearest: {close}" if close else f"known: {', '.join(known) or 'none'}"
 

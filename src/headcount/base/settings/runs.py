@@ -5,14 +5,8 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field, PlainSerializer, ValidationInfo
+from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json

@@ -1,11 +1,10 @@
 """Base classes of settings sections: frozen, strict, without unknown keys or infinite numbers."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 # Beyond these limits a typing error takes the machine down.
-MOST_THREADS = 1024
 LARGEST = 10**6  # widths, budgets and other sizes that memory grows with
 MOST_DRAWS = 10**4
 
@@ -16,6 +15,17 @@ def each_once(entries: list) -> list:
         if entry in entries[:position]:
             raise ValueError(f"{entry!r} is listed twice; name each entry once")
     return entries
+
+
+def _ascending(numbers: list[int]) -> list[int]:
+    if numbers != sorted(set(numbers)):
+        raise ValueError(f"expected each number once, the smallest first, found {numbers}")
+    return numbers
+
+
+Numbers = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(_ascending)]
+Percents = Annotated[list[Annotated[int, Field(ge=1, le=100)]], AfterValidator(_ascending)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
 
 
 def refuse(*faults: tuple[str, Any]) -> None:
@@ -40,7 +50,7 @@ class Compute(Section):
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
+    threads: Threads = 1
     """CPU threads of one job. In training, sums depend on it in their last bits."""
 
 

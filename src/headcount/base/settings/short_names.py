@@ -16,6 +16,7 @@ PRUNED_WORDS = {
     **{"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"},
     **{"subset": "subset"},
 }
+_METHODS = {w: method for each in (TRAINING_WORDS, PRUNED_WORDS) for method, w in each.items()}
 # Letters before the value of each key of a training run, in the order of names.
 _LETTERS = {
     **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
@@ -49,7 +50,7 @@ def _written(value: float | str) -> str:
 def read_training_name(text: str) -> dict[str, Any]:
     """Return the settings of the training run that a person named. Raises ValueError."""
     word, heads, share, rest = _match(_TRAINING, text, "random-6", "random-12.5%", "impt-6")
-    settings: dict[str, Any] = {"method": _method(TRAINING_WORDS, word)}
+    settings: dict[str, Any] = {"method": _METHODS[word]}
     settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
     for part in rest.split("-")[1:]:
         letters, number = re.fullmatch(r"(\D*)(.*)", part).groups()
@@ -68,7 +69,7 @@ def read_pruned_name(text: str) -> dict[str, Any]:
     name, *start = text.split("-from-", 1)
     found = _match(_PRUNED, name, "gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
     word, gates, scope, lambda_, subset, subset_scope, heads = found
-    settings = {"method": _method(PRUNED_WORDS, subset or word or gates)}
+    settings = {"method": _METHODS[subset or word or gates]}
     settings |= {"scope": scope or subset_scope, **({"from": start[0]} if start else {})}
     return settings | ({"heads": int(heads)} if heads else {"lambda": _number(lambda_)})
 
@@ -78,10 +79,6 @@ def _match(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
         return found.groups()
     hint = nearest(text, forms)
     raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
-
-
-def _method(words: dict[str, str], word: str) -> str:
-    return next(method for method, name in words.items() if name == word)
 
 
 def _number(text: str) -> int | float:

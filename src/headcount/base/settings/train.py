@@ -1,10 +1,10 @@
 """Settings of training, and of pruning by Hard Concrete gates and by subsets."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Resources, Section, refuse
+from headcount.base.settings.section import LARGEST, Numbers, Resources, Section, Threads, refuse
 
 
 class TrainSettings(Resources):
@@ -37,9 +37,9 @@ class TrainSettings(Resources):
     `updates`, as `pruned` needs. The learning rate is that of all updates."""
     select: Literal["best", "last"] = "best"
     """Which weights become the model: those of the lowest dev loss, or of the last update."""
-    keep_updates: list[Annotated[int, Field(ge=1)]] = []
+    keep_updates: Numbers = []
     """Updates after which the weights are saved as well."""
-    processes: int = Field(1, ge=1, le=MOST_THREADS)
+    processes: Threads = 1
     """Processes that train one model together, each on its threads or its GPU. They share the
     `accumulate` batches of an update; only the last bits of its sums change."""
 
@@ -50,11 +50,10 @@ class TrainSettings(Resources):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "TrainSettings":
-        late = max(self.keep_updates, default=0) > self.updates
         refuse(
             ("accumulate: expected a multiple of processes", self.accumulate % self.processes),
             (f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates),
-            (f"keep_updates: at most {self.updates}", late),
+            (f"keep_updates: at most {self.updates}", self.keep_updates[-1:] > [self.updates]),
             ("keep_updates: not beside patience", self.patience and self.keep_updates),
         )
         return self
@@ -83,8 +82,7 @@ class GatesSettings(Section):
     temperature: float = Field(0.33, gt=0)
     """τ of the Concrete distribution; smaller draws gates nearer to 0 and 1."""
     init: float | Literal["glorot"] = 2.0
-    """log α of every gate at the start, or `glorot`: uniform in ±√(6 / (2 · heads of the layer)),
-    drawn by the run's seed."""
+    """log α of every gate at the start, or `glorot`: uniform in ±√(3 / heads of the layer)."""
     lr: float = Field(0.1, gt=0)
     """Learning rate of log α, which has its own Adam."""
     lr_schedule: Literal["constant", "weights"] = "constant"

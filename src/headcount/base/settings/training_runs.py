@@ -22,8 +22,7 @@ class RunSettings(Section):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "importance"]
-    """Mask no head; N heads, drawn anew from the whole model; or the N most important ones for the
-    very batch."""
+    """Mask no head; N heads, drawn anew; or the N most important ones for the very batch."""
     heads: int | None = Field(None, ge=0)
     """N, how many heads are masked."""
     share: str | None = Field(None, pattern=r"^\d{1,3}(\.\d{1,9})?%$")
@@ -69,11 +68,6 @@ class RunSettings(Section):
             ("expected rest or held, one of the two", self.rest and self.held),
         )
         return self
-
-    @property
-    def derivative_of(self) -> str:
-        """`unit`, or none for signed importance, as `importance.abs` has it."""
-        return "none" if self.signed else self.unit
 
     @property
     def rule_from(self) -> int:
