@@ -37,7 +37,7 @@ def corpora(tmp_path: Path):
 
 @pytest.fixture
 def of(monkeypatch, corpora):
-    module = load(monkeypatch, "raw")
+    module = load(monkeypatch, "plan.raw")
     return lambda *named: module.Raw(list(named), corpora)
 
 
