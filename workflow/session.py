@@ -78,7 +78,7 @@ class Session:
             hold_folder(self._held)
         forget_states(self.plan.name)
         self.needs.warn_of_devices()
-        log_jobs(self.plan, self._workflow)
+        log_jobs(self.plan, self._workflow, self._cluster)
 
     def end(self, shown: Sequence[str]) -> None:
         """End a run whose jobs all succeeded. `shown`: tables and figures in the report."""

@@ -22,12 +22,13 @@ MAIN = 3
 """Decided claims that the end of a run shows: the first in the table of claims."""
 
 
-def log_jobs(plan: Plan, workflow: Any) -> None:
+def log_jobs(plan: Plan, workflow: Any, cluster: bool) -> None:
     """Log the number of jobs and, except on a cluster, a coarse estimate of their time."""
     with _harmless():
         jobs = Counter(job.rule.name for job in _jobs(workflow))
         text, seconds = f"{plan.name}: {jobs.total()} jobs", {}
-        if cores := workflow.resource_settings.cores:
+        if not cluster:
+            cores = workflow.resource_settings.cores or 1
             gpus = workflow.global_resources["gpu"].value
             seconds = seconds_by_rule(plan, jobs, machine_rate(plan, gpus))
             at_a_time = workers(plan, cores, gpus)
