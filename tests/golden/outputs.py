@@ -16,7 +16,10 @@ from tests.golden.frozen import ROOT
 _PLAN = """
 import json, sys
 sys.path.insert(0, "workflow")
-from engine import planned_jobs
+try:
+    from engines.planned import planned_jobs
+except ModuleNotFoundError:  # of an earlier commit
+    from engine import planned_jobs
 print(json.dumps(planned_jobs(sys.argv[1])))
 """
 _LARGE = 1_000_000
