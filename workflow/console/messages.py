@@ -54,8 +54,9 @@ def log_results(plan: Plan, workflow: Any, outputs: Iterable[str]) -> None:
         for warning in read_warnings(folder / name for name in outputs):
             logger.warning(f"warning: {warning}")
         claims = decided_claims(folder)
-        first = f"; the first {len(claims[:MAIN])} of {len(claims)} decided claims:"
-        logger.info("\n".join([f"The report: {page}{first * bool(claims)}", *claims[:MAIN]]))
+        count = f"the first {MAIN} of {len(claims)}" if len(claims) > MAIN else "the"
+        first = f"; {count} decided claims:" if claims else ""
+        logger.info("\n".join([f"The report: {page}{first}", *claims[:MAIN]]))
 
 
 def read_warnings(files: Iterable[Path]) -> list[str]:
