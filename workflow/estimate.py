@@ -21,6 +21,7 @@ from machine.resources import parameters
 from plan.plan import Plan
 
 from headcount.base import command
+from headcount.base.files import read_json
 from snakemake_logger_plugin_headcount.display import spoken
 
 START = 4.0
@@ -30,7 +31,7 @@ SHARES = {
     "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "importance": 0.02,
     "loss_change": 0.12, "more_measures": 0.2, "masking": 0.2, "untuned_masking": 0.05,
     "ablation": 0.4, "pruning_profile": 0.25, "training_profile": 0.1, "speed": 0.1,
-    "share_speed": 0.1, "importance_speed": 0.1, "classifier_ablation": 0.4,
+    "share_speed": 0.1, "importance_speed": 0.1,
 }  # fmt: skip
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""
 
@@ -85,18 +86,27 @@ def seconds_by_rule(plan: Plan, rules: Iterable[str], rate: float) -> dict[str, 
 
 
 def _guess(plan: Plan, rule: str, rate: float) -> float:
-    settings = plan.settings
-    train, fine_tuning = settings.train, settings.fine_tuning
-    update = 6 * parameters(settings) * train.batch_tokens * train.accumulate
+    train = plan.settings.train
+    update = 6 * parameters(plan.settings) * train.batch_tokens * train.accumulate
     if rule in TRAININGS:
         named = plan.runs if rule == "train" else plan.pruning.named(rule)
         work = update * fmean([plan.pruning.updates(run) for run in named] or [0])
-    elif rule == "fine_tune_classifier":
-        pairs = (settings.classifiers.train_pairs or 400_000) * fine_tuning.epochs
-        work = 6 * _BERT * _PIECES * pairs
+    elif rule in ("fine_tune_classifier", "classifier_ablation"):
+        work = _fine_tuning(plan)
     else:
         work = SHARES.get(rule, 0.0) * update * train.updates
     return START + work / rate
+
+
+def _fine_tuning(plan: Plan) -> float:
+    """Return the operations of fine-tuning a classifier, the largest whose folder is here."""
+    settings = plan.settings.classifiers
+    files = [Path(model.path, "config.json") for model in settings.models.values() if model.path]
+    sizes = [read_json(file) for file in files if file.exists()]
+    weights = [12 * size["hidden_size"] ** 2 * size["num_hidden_layers"] for size in sizes]
+    pairs = settings.train_pairs or plan.corpora[settings.corpus].pairs.get("train", 400_000)
+    epochs = plan.settings.fine_tuning.epochs
+    return 6 * max(weights, default=_BERT) * _PIECES * pairs * epochs
 
 
 def wall_seconds(seconds: Mapping[str, float], jobs: Mapping[str, int], at_a_time: int) -> float:

@@ -10,7 +10,7 @@ from console.messages import log_jobs, log_results
 from engines.integrity import settle
 from engines.records import forget_states, note_when_finished
 from machine.limits import run_in_turn, set_limits
-from machine.lock import hold_folder, is_held, require_writable
+from machine.lock import hold_folder, is_held, require_folders
 from machine.resources import JobResources
 from plan.jobs import jobs
 from plan.params import complete
@@ -34,9 +34,10 @@ class Session:
             set_limits(workflow)
         self._held = is_held()
         with leaving():
+            name = experiment_name(config)
             if self._main:
-                require_writable()
-            self.plan = Plan(experiment_name(config), makes_nothing())
+                require_folders(name)
+            self.plan = Plan(name, makes_nothing())
         self.needs = JobResources(self.plan, self._cluster)
 
     @property
@@ -77,7 +78,7 @@ class Session:
             hold_folder(self._held)
         forget_states(self.plan.name)
         self.needs.warn_of_devices()
-        log_jobs(self.plan, self._workflow)
+        log_jobs(self.plan, self._workflow, self._cluster)
 
     def end(self, shown: Sequence[str]) -> None:
         """End a run whose jobs all succeeded. `shown`: tables and figures in the report."""

@@ -22,12 +22,11 @@ from headcount.analysis.claims.table import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    caption,
     claims_page,
     claims_table,
-    elsewhere,
     measure,
     metric_of,
+    verdict_counts,
 )
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import experiment_names
@@ -353,25 +352,14 @@ def test_a_number_is_that_of_its_table(decided, quickstart):
     assert "quickstart/tables/headmask_table2.csv" in rows.loc["HM-04", "files"].split()
 
 
-def test_claims_without_a_row_are_listed_with_what_decides_them(decided, evidence):
-    others = elsewhere(decided, evidence)
-    assert set(others) | set(decided["claim"]) == set(ledger().claims)
-    assert others["HM-13"]["reason_code"] == "part_missing"  # one share of one method
-    assert others["MI-11"]["reason_code"] == "no_interval"  # one seed
-    assert others["VO-24"] == {
-        "reason_code": "no_such_run",
-        "run": ledger().claims["VO-24"].needs.run,
-        "experiments": ["multi30k"],
-    }
-    assert json.loads(json.dumps(others)) == others
-    assert str(len(others)) in caption(decided)
+def test_claims_without_a_row_are_counted(decided):
+    assert {"HM-13", "MI-11", "VO-24"}.isdisjoint(decided["claim"])
+    assert str(len(ledger().claims) - len(decided)) in verdict_counts(decided)
 
 
 def test_without_results_the_table_is_empty():
-    nothing = Evidence([])
-    table = claims_table(nothing)
+    table = claims_table(Evidence([]))
     assert table.columns.tolist() == COLUMNS and table.empty
-    assert {claim["reason_code"] for claim in elsewhere(table, nothing).values()} == {"no_such_run"}
 
 
 def test_undecided_for_what():

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.figures.special import loss_curves
 from headcount.analysis.tables.general import (
     cut_off,
     heads_per_layer,
+    losses,
     mean_scores,
     points_by_heads,
 )
@@ -101,8 +101,8 @@ def test_curves_are_means_while_all_seeds_train():
     rows = [(1, 10, 5, 6, 60), (1, 20, 2, 3, 120), (1, 30, 1, 2, 180)]
     rows += [(2, 10, 7, 8, 120), (2, 20, 4, 5, 240)]
     frame = pd.DataFrame(rows, columns=columns).assign(pair=PAIR, run="baseline")
-    panels = loss_curves(frame, frame[:0][["pair", "run", "seed"]]).axes
-    assert len(panels) == 4
-    assert panels[0].lines[0].get_xydata().tolist() == [[10, 6], [20, 3]]
-    assert panels[1].lines[0].get_xydata().tolist() == [[1.5, 6], [3, 3]]
-    assert panels[2].lines[0].get_xydata().tolist() == [[10, 7], [20, 4]]
+    curves = losses(frame).groupby(["loss", "time"])
+    points = {key: list(zip(rows["at"], rows["mean"], strict=True)) for key, rows in curves}
+    assert points["dev_loss", "updates"] == [(10, 6), (20, 3)]
+    assert points["dev_loss", "minutes of training"] == [(1.5, 6), (3, 3)]
+    assert points["train_loss", "updates"] == [(10, 7), (20, 4)]

@@ -45,7 +45,7 @@ def test_scores_of_the_same_task_follow_ours():
     both = pd.concat([TWO_SEEDS, TWO_SEEDS[:1].assign(pair="other.ro-en")])
     pairs = scores(both, 3)["pair"]
     assert pairs[pairs != pairs.shift()].tolist()[:3] == ["our.ro-en", "wmt16.ro-en", "other.ro-en"]
-    assert set(table.loc[table["source"] == "paper", "signature"]) == {headmask.METRIC}
+    assert set(table.loc[table["source"] == "paper", "signature"]) == {headmask.PAPER.metric}
 
 
 @pytest.mark.parametrize(("number", "ours"), [(2, "our.ro-en"), (4, "our.en-de")])

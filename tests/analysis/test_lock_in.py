@@ -1,7 +1,5 @@
 """Collapse of masked training, and heads that it locked in."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,77 +74,13 @@ def test_slopes_of_other_intervals_are_an_error():
 def test_slopes_of_locked_heads_are_means_over_locked_updates():
     slope = [[0.5, 1, 7, 0], [0.5, 4, 1, 0], [2, 7, 7, -6]]
     masked = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
-    heads = lock_in.by_head(history_of(masked, slope))
+    heads = lock_in.locked_in(history_of(masked, slope))
     table = lock_in.locked_heads(heads, curves_of((PAIR, "baseline", 9), (PAIR, "impt-1", 9)))
     assert table["head"].tolist() == pytest.approx([np.nan, 0, 0], nan_ok=True)
     of = table.iloc[1]
     assert (of["locked_from"], of["locked_to"], of["locked_intervals"]) == (0, 100, 2)
     assert (of["slope"], of["slope_sd"], of["importance_end"]) == (2.5, 1, 14)
     assert table["importance_before"].tolist()[2] == 0 and table["was_held"].isna().all()
-
-
-def test_locked_counts_slopes_and_others():
-    masked = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
-    heads = lock_in.by_head(history_of(masked, [[1, 4, 3, -6], [1, 2, 5, -6], [4, 2, 0, -8]]))
-    curves = curves_of((PAIR, "baseline", 9), (PAIR, "impt-1", 9))
-    runs = {"baseline": RunSettings(method="baseline"), "impt-1": RULE}
-    settings = {"model": SimpleNamespace(grid=SimpleNamespace(size=4))}
-    base, of = lock_in.locked(heads, curves, settings, runs).to_dict("records")
-    assert (base["n"], base["locked_ever"], base["heads"]) == (0, 0, 4)
-    assert np.isnan(base["locked_slope"]) and np.isnan(base["place_both"])
-    assert (of["locked_ever"], of["locked_at_end"], of["locked_longest"]) == (2, 1, 100)
-    assert of["locked_slope"] == (3 - 8) / 2  # of dec_self.0.0 and dec_enc.1.0
-    assert of["others_slope"] == pytest.approx((2 + 8 / 3) / 2)  # all intervals lock a head
-    assert of["locked_slope_ratio"] == of["others_slope_ratio"] == 0.5
-    assert (of["place_both"], of["place_expected"]) == (1, 2 * 2 / 4)
-    assert of["place_p"] == pytest.approx(2 / 3)  # layers with 0, 1 and 1 locked heads
-
-
-def held(seed, later):
-    """Return a training that held the second head and then masked heads in `later`."""
-    run = RunSettings(method="importance", heads=1, held=50)
-    masked = [[0, 1, 0, 0], later, later]
-    return history_of(masked, FLAT, run, run="impt-1-held50", seed=seed)
-
-
-def test_predictions_of_several_seeds_have_one_p():
-    seeds = [held(8, [0, 1, 1, 0]), held(9, [0, 0, 1, 0]), held(1, [0, 0, 0, 0])]
-    heads = lock_in.by_head(pd.concat(seeds, ignore_index=True))
-    table = lock_in._predicted(heads, "was_held", "holdable").sort_index(level="seed")
-    assert table["both"].tolist() == [0, 1, 0]
-    assert table["expected"].tolist() == [0, 0.5, 0.25]
-    # Seed 8 locks 2 of 4 heads in and seed 9 locks 1 in: the held head is among them by chance.
-    assert table["p"].tolist() == pytest.approx([np.nan] + [1 - 0.5 * 0.75] * 2, nan_ok=True)
-
-
-def test_seeds_that_suggested_a_prediction_cannot_test_it():
-    one = lock_in.by_head(history_of(SHARES, FLAT))
-    for pair, known in (("synthetic.en-art", [5]), ("wmt.en-de", [1, 3, 5])):
-        seeds = [one.assign(pair=pair, seed=seed) for seed in (1, 3, 5)]
-        table = lock_in._predicted(pd.concat(seeds), "place", "candidate")
-        assert table.dropna(subset="p").index.get_level_values("seed").tolist() == known
-
-
-def test_areas_count_pairs_of_heads_that_are_ranked_right():
-    masked = [[0.2, 0.5, 0.3, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 0]]
-    slope = [[1, 3, 2, -4], [5, 0, 1, 1], [2, 9, 2, 3], [1] * 4, [1] * 4]
-    frame = lock_in.foreseen(history_of(masked, slope), curves_of((PAIR, "impt-1", 9)))
-    areas = frame.set_index(["moment", "predictor"])["roc_area"]
-    # Start: heads 0, 1 and 2 lock in later, head 3 does not.
-    assert areas["start", "slope"] == 1 and areas["start", "size"] == 0
-    assert areas["start", "first_decoder_self"] == pytest.approx((0.5 + 1 + 1) / 3)
-    # Before: first head 1 against 0, 2 and 3, then heads 0 and 2 against 3.
-    assert areas["before", "slope"] == pytest.approx((1 + 2 * 0) / 3)
-    assert areas["before", "masked"] == pytest.approx((1 + 2 * 0.5) / 3)
-    # Of the two heads that were masked most in the first interval, head 1 locks in.
-    assert areas["before_masked", "slope"] == 1
-    counts = frame.query("predictor == 'slope'").set_index("moment")["lock_ins"]
-    assert counts.to_dict() == {"before": 3, "before_masked": 1, "start": 3}
-
-
-def test_a_training_without_lock_in_has_a_row_without_a_moment():
-    frame = lock_in.foreseen(history_of([[0.1] * 4] * 2, FLAT[:2]), curves_of((PAIR, "impt-1", 9)))
-    assert len(frame) == 1 and frame["moment"].isna().all()
 
 
 CURVES = pd.DataFrame(

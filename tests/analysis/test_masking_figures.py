@@ -10,7 +10,7 @@ from headcount.analysis.captions import group_size, intervals, shared_notes
 from headcount.analysis.figures.render import draw
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
-from headcount.analysis.spread import DRAWS, SEEDS
+from headcount.analysis.scores import DRAWS, SEEDS
 from headcount.analysis.tables import headmask_masking
 from headcount.analysis.tables.headmask_masking import CHANGE, cumulative, groups
 from headcount.base.settings.training_runs import RunSettings

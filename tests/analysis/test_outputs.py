@@ -32,7 +32,7 @@ def declared(tmp_path, monkeypatch):
     (tmp_path / "tables.yaml").write_text(TABLES)
     (tmp_path / "like.yaml").write_text(LIKE)
     monkeypatch.setattr(outputs, "_TABLES", tmp_path)
-    monkeypatch.setattr(outputs, "_loaded", [])
+    monkeypatch.setattr(outputs, "chapters", outputs.chapters.__wrapped__)
     return {chapter.name: chapter.outputs for chapter in outputs.chapters()}
 
 

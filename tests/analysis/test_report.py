@@ -85,7 +85,7 @@ def planted(tmp_path_factory) -> Path:
 def results(planted, tmp_path, monkeypatch) -> Path:
     chapter = Chapter(name="c", title="C", question="training", outputs=(*OUTPUTS,))
     monkeypatch.setattr(page, "chapters", lambda: [chapter])
-    monkeypatch.setattr(page, "elsewhere", lambda claims: (2, "roles, tiny"))
+    monkeypatch.setattr(page.answers, "elsewhere", lambda claims: (2, "roles, tiny"))
     return Path(shutil.copytree(planted, tmp_path / "results" / "one"))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.spread import BOOTSTRAP, DRAWS, SEEDS, over_seeds
+from headcount.analysis.scores import BOOTSTRAP, DRAWS, SEEDS, over_seeds
 
 COLUMNS = ["run", "seed", "draw", "score", "delta", "delta_low", "delta_high"]
 

@@ -6,21 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from headcount.analysis.stats import (
-    PairedT,
-    correlate,
-    holm,
-    mcnemar,
-    paired_t,
-    shuffled_p,
-    spearman,
-    sum_p,
-    wilson,
-)
+from headcount.analysis.stats import correlate, holm, mcnemar, paired_t, shuffled_p, wilson
 from headcount.base.errors import UserError
 
 
-def of_t(t: float, degrees: int) -> PairedT:
+def of_t(t: float, degrees: int) -> tuple:
     """The test of differences whose t is given: their mean is t standard errors."""
     values = np.arange(degrees + 1.0)
     values = (values - values.mean()) / values.std(ddof=1)
@@ -30,8 +20,8 @@ def of_t(t: float, degrees: int) -> PairedT:
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 7.5])
 def test_p_of_one_and_two_degrees_has_a_closed_form(t):
     # One degree is the Cauchy distribution; two: P(|T| < t) = t / sqrt(2 + t²).
-    assert of_t(t, 1).p == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-14)
-    assert of_t(-t, 2).p == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-14)
+    assert of_t(t, 1)[2] == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-14)
+    assert of_t(-t, 2)[2] == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +31,8 @@ def test_p_of_one_and_two_degrees_has_a_closed_form(t):
 def test_printed_table_of_the_t_distribution(degrees, t):
     """The two-sided 5 % points of any statistics book, to the three decimals they print."""
     found = of_t(t, degrees)
-    assert found.p == pytest.approx(0.05, abs=5e-5)
-    reach = (found.high - found.low) / 2 * math.sqrt(degrees + 1)
+    assert found[2] == pytest.approx(0.05, abs=5e-5)
+    reach = (found[1] - found[0]) / 2 * math.sqrt(degrees + 1)
     assert reach == pytest.approx(t, abs=5e-4)
 
 
@@ -50,28 +40,16 @@ def test_paired_t_by_hand():
     # Mean 2, deviations −1, 0, 1: sd 1, standard error 1/√3, t = 2√3 with 2 degrees.
     # p = 1 − t / √(2 + t²) = 1 − √(12/14); the interval reaches 4.3027 / √3 = 2.4841.
     found = paired_t(np.array([1.0, 2.0, 3.0]))
-    assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
-    assert (found.low, found.high) == pytest.approx((-0.4841, 4.4841), abs=5e-5)
-    assert paired_t(-np.array([1.0, 2.0, 3.0])).p == found.p
+    assert found[2] == pytest.approx(1 - math.sqrt(12 / 14))
+    assert (found[0], found[1]) == pytest.approx((-0.4841, 4.4841), abs=5e-5)
+    assert paired_t(-np.array([1.0, 2.0, 3.0]))[2] == found[2]
 
 
 def test_equal_differences_have_no_spread():
     low, high, p = paired_t(np.array([0.5, 0.5]))
     assert (low, high) == (0.5, 0.5) and math.isnan(p)
-    assert paired_t(np.array([0.0, 0.0])).p == 1.0
-    with pytest.raises(UserError, match="expected two differences or more, found 1"):
-        paired_t(np.array([0.5]))
-
-
-def test_rank_correlation_with_ties():
-    # Ranks 1.5, 1.5, 3, 4 against 2, 1, 3, 4: Σ products of deviations from 2.5 is
-    # (−1)(−.5) + (−1)(−1.5) + .5·.5 + 1.5·1.5 = 4.5; the squares sum to 4.5 and 5.
-    found = spearman(np.array([7, 7, 8, 90.0]), np.array([0.2, 0.1, 0.3, 0.4]))
-    assert found == pytest.approx(4.5 / math.sqrt(4.5 * 5))
-    assert spearman(np.array([1, 2, 3]), np.array([9, 8, 2])) == pytest.approx(-1)
-    assert math.isnan(spearman(np.array([1, 2, 3]), np.array([4, 4, 4])))
-    with pytest.raises(UserError, match="found 2 and 3"):
-        spearman(np.array([1, 2]), np.array([1, 2, 3]))
+    assert paired_t(np.array([0.0, 0.0]))[2] == 1.0
+    assert np.isnan(paired_t(np.array([0.5, np.nan]))).all()
 
 
 def test_correlation_against_every_shuffle():
@@ -79,11 +57,11 @@ def test_correlation_against_every_shuffle():
     # second side as many correlate at least as strongly as do so when all are counted.
     first, second = np.array([1.0, 2, 3, 4]), np.array([2.0, 1, 4, 3])
     found = correlate(first, second, ranks=False)
-    assert found.r == pytest.approx(0.6)
+    assert found[0] == pytest.approx(0.6)
     every = [abs(np.corrcoef(first, order)[0, 1]) for order in itertools.permutations(second)]
-    assert found.p == pytest.approx(np.mean(np.array(every) >= 0.6 - 1e-9), abs=0.02)
+    assert found[3] == pytest.approx(np.mean(np.array(every) >= 0.6 - 1e-9), abs=0.02)
     ranked = correlate(np.exp(first), second, ranks=True)
-    assert (ranked.r, ranked.p) == pytest.approx((0.6, found.p))
+    assert (ranked[0], ranked[3]) == pytest.approx((0.6, found[3]))
 
 
 def test_one_large_effect_makes_the_interval_wide():
@@ -93,8 +71,8 @@ def test_one_large_effect_makes_the_interval_wide():
     first, second = generator.normal(size=30), generator.normal(size=30)
     first[-1] = second[-1] = 12
     found = correlate(first, second, ranks=False)
-    assert found.r > 0.8 and found.low < 0.35
-    assert found.low < math.tanh(math.atanh(found.r) - 0.377) - 0.3
+    assert found[0] > 0.8 and found[1] < 0.35
+    assert found[1] < math.tanh(math.atanh(found[0]) - 0.377) - 0.3
 
 
 def test_intervals_agree_with_fishers_where_values_are_normal():
@@ -103,7 +81,7 @@ def test_intervals_agree_with_fishers_where_values_are_normal():
     second = 0.6 * first + 0.8 * generator.normal(size=400)  # correlated by 0.6
     for ranks, error in ((False, 1.0), (True, math.sqrt(1 + 0.6**2 / 2))):
         found = correlate(first, second, ranks)
-        z = [math.atanh(value) for value in (found.low, found.r, found.high)]
+        z = [math.atanh(value) for value in (found[1], found[0], found[2])]
         reach = 1.96 * error / math.sqrt(397)
         assert (z[0], z[2]) == pytest.approx((z[1] - reach, z[1] + reach), abs=0.3 * reach)
 
@@ -111,8 +89,8 @@ def test_intervals_agree_with_fishers_where_values_are_normal():
 def test_correlation_at_its_ends():
     up = np.arange(6.0)
     assert correlate(up, 3 * up + 1, ranks=False)[:3] == pytest.approx((1, 1, 1))
-    assert correlate(up, -(up**3), ranks=True).r == pytest.approx(-1)
-    assert math.isnan(correlate(up, np.ones(6), ranks=False).r)
+    assert correlate(up, -(up**3), ranks=True)[0] == pytest.approx(-1)
+    assert math.isnan(correlate(up, np.ones(6), ranks=False)[0])
     with pytest.raises(UserError, match="at least four heads, .* found 6 and 5"):
         correlate(up, up[:5], ranks=True)
 
@@ -147,11 +125,3 @@ def test_mcnemar_by_hand():
     # 1 of 5 or fewer, twice: 2 · (1 + 5) / 32.
     assert mcnemar(1, 4) == mcnemar(4, 1) == pytest.approx(12 / 32)
     assert mcnemar(3, 3) == mcnemar(0, 0) == 1
-
-
-def test_sums_of_counts_against_counting():
-    # Two counts: 0, 1 or 3, equally likely; 2 in two of three cases, else 4.
-    sums = [a + b for a in (0, 1, 3) for b in (2, 2, 4)]
-    counts = [np.array([1, 1, 0, 1]) / 3, np.array([0, 0, 2, 0, 1]) / 3]
-    assert sum_p(counts, 5) == pytest.approx(np.mean(np.array(sums) >= 5))
-    assert sum_p([], 0) == 1

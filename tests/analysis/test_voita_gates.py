@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.spread import BOOTSTRAP, SEEDS
+from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.tables import voita_gates as figures
 
 PAIR = "synthetic.en-xx"

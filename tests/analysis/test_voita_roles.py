@@ -200,7 +200,7 @@ def test_scripts_from_right_to_left_begin_at_the_right() -> None:
 
 
 def test_numbers_of_a_paper_may_share_keys_and_be_absent() -> None:
-    fields = {"statistic": "share", "rows_are": "relation", "columns_are": "offset"}
+    fields = {"rows_are": "relation", "columns_are": "offset"}
     rows = {"nsubj": [0.5, None], "obj": [None, 0.25]}
     table = PublishedTable(**fields, columns=[-1, 1], same={"pair": "wmt"}, rows=rows).tidy()
     assert table[["relation", "offset", "pair", "value"]].to_numpy().tolist() == [

@@ -28,7 +28,6 @@ def output(**fields):
         ({"mean_sd": "a", "sign": True}, "+2.50 ± 2.12"),  # 1 and 4: deviation 3 / √2
         ({"mean_sd": "a", "where": "run == 'x'"}, "1.00"),
         ({"mean_range": "a"}, "2.50 (1.00 to 4.00)"),
-        ({"span": "a"}, "1.00 to 4.00"),
         ({"mean": "low", "per": "run"}, "0.00"),  # x has −1 and 1, y nothing
         ({"mean_significant": "small"}, "0.0123"),
         ({"mean_count": "a"}, "2.5"),

@@ -18,7 +18,7 @@ import json, sys
 sys.path.insert(0, "workflow")
 try:
     from engines.planned import planned_jobs
-except ImportError:  # of an earlier commit
+except ModuleNotFoundError:  # of an earlier commit
     from engine import planned_jobs
 print(json.dumps(planned_jobs(sys.argv[1])))
 """

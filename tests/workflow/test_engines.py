@@ -149,6 +149,8 @@ def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
     clone.change(GENERAL, "Loss by updates", "Losses by updates")
     clone.commit()
     again = fresh_clone(clone, f"{clone.folder.name}-again")
+    again.shell("git pull")
+    again.shell("git push")
     again.call("git", "remote", "set-url", "origin", str(origin.folder))
     assert planned(again.run("-n")[1]) == REDRAWN
     assert ran(again.call("dvc", "repro")) == REDRAWN

@@ -5,7 +5,7 @@ import os
 import pytest
 from workflow_modules import load
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import hold
 
 
@@ -36,3 +36,11 @@ def test_f43_a_plan_made_beside_a_run_that_has_ended_is_not_carried_out(lock):
     other.close()
     with pytest.raises(EnvironmentFault, match="another run in .* finished while this one was"):
         lock.hold_folder(held)
+
+
+def test_x12_results_that_are_no_folder_are_refused(lock, tmp_path):
+    lock.require_folders("mine")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/mine").symlink_to("mine")
+    with pytest.raises(UserError, match="results/mine: expected a folder, found a file, or a link"):
+        lock.require_folders("mine")

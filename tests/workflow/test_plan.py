@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -372,27 +371,3 @@ def test_without_pruned_runs_there_is_nothing_to_do(pruning):
     plain = pruning(PRUNED[: PRUNED.index("pruned")])
     assert plain.named("gates") == plain.starts() == plain.timed() == plain.penalised() == []
     assert plain.urgency({**W, "run": "impt-6"}) == pytest.approx(1700)
-
-
-def test_the_short_experiment_is_the_whole_one_but_for_its_size():
-    whole, short = (
-        load_experiment(name, Path(ROOT / "config")).model_dump()
-        for name in ("multi30k", "multi30k_short")
-    )
-    assert (whole["pairs"], whole["seeds"]) == (["multi30k.en-de", "multi30k.de-en"], [1, 2, 3])
-    assert (short["pairs"], short["seeds"]) == (["multi30k.en-de"], [1])
-    assert {*short["runs"]} < {*whole["runs"]} and {*short["pruned"]} < {*whole["pruned"]}
-    differing = {
-        f"{section}.{key}"
-        for section in whole
-        if isinstance(whole[section], dict)
-        for key in whole[section]
-        if key != "threads" and whole[section][key] != short[section][key]
-    }
-    assert differing == {
-        *("train.updates", "train.warmup_updates", "train.dev_interval"),
-        *("gates.updates", "gates.warmup_updates"),
-        *("masking.draws", "masking.sentences", "speed.sentences"),
-        *("train.keep_updates", "ablation.updates", "ablation.sentences", "roles.trees"),
-        "ablation.signed",
-    }

@@ -132,7 +132,7 @@ def test_a_file_without_a_record_is_refused_unless_a_person_trusts_it(integrity)
     integrity.settle("mine", [MADE, other], trusted=True)
 
 
-def test_a_damaged_pack_is_refused_by_name_and_a_half_written_one_is_none(records, integrity):
+def test_x09_a_damaged_pack_is_refused_by_name_and_a_half_written_one_is_none(records, integrity):
     pack = integrity.pack_file("mine", "train")
     records.write_pack(pack, [MADE])
     whole = pack.read_text()
@@ -145,7 +145,7 @@ def test_a_damaged_pack_is_refused_by_name_and_a_half_written_one_is_none(record
             integrity.settle("mine", [MADE], trusted=False)
 
 
-def test_a_pack_changes_no_file_that_the_experiment_does_not_have(records, integrity, tmp_path):
+def test_x10_a_pack_changes_no_file_that_the_experiment_does_not_have(records, integrity, tmp_path):
     victim = tmp_path / "victim.txt"
     victim.write_text("not the project's\n")
     pack = integrity.pack_file("mine", "train")

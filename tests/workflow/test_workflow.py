@@ -177,47 +177,6 @@ def _records(folder: Path) -> dict[str, dict]:
     return found
 
 
-def test_headmask_from_real_runs(project):
-    """Two pairs, the baseline alone: what the tables hold, and that all of it is on the page."""
-    results = project.folder / "results" / "every_rule"
-    rows = {
-        number: list(csv.DictReader((results / "tables" / f"headmask_table{number}.csv").open()))
-        for number in range(1, 7)
-    }
-    ours = {n: {row["pair"] for row in rows[n] if row["source"] == "ours"} for n in rows}
-    assert ours[1] == ours[5] == ours[6] == {"synthetic_tiny.en-art", "published.art-en"}
-    assert ours[2] == ours[4] == {"synthetic_tiny.en-art"} and ours[3] == {"published.art-en"}
-    sizes = {row["split"]: row["sentences"] for row in rows[1] if row["pair"] == "published.art-en"}
-    assert (sizes["dev"], sizes["test"]) == ("30", "30")
-    (bleu,) = (row for row in rows[2] if row["statistic"] == "bleu" and row["source"] == "ours")
-    gathered = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
-    assert bleu["value"] in {row["score"] for row in gathered if row["metric"] == "bleu"}
-    page = (results / "report.html").read_text()
-    for name in (*(f"headmask_table{n}" for n in rows), *(f"headmask_fig{n}" for n in range(1, 6))):
-        assert f'-{name}">' in page
-    for name in ("headmask_stability", "headmask_collapse", "headmask_heads", "headmask_frequency"):
-        assert f'-{name}">' in page
-
-
-def test_models_of_other_heads_from_real_runs(project):
-    """Width 48 as one head or three; they stand beside each other there and not in HeadMask's."""
-    results = project.folder / "results" / "every_rule"
-    pairs = {"synthetic_tiny.en-art", "published.art-en"}
-    rows = list(csv.DictReader((results / "tables" / "heads_per_layer.csv").open()))
-    shapes = {(row["run"], row["heads_per_layer"], row["head_width"]) for row in rows}
-    assert shapes == {("baseline-h1", "1", "48"), ("baseline", "3", "16")}
-    assert {row["pair"] for row in rows} == pairs and len(rows) == 4
-    for pair in pairs:
-        assert len({row["parameters"] for row in rows if row["pair"] == pair}) == 1
-        folder = results / "heads" / pair / "baseline-h1" / "seed1"
-        measured = list(csv.DictReader((folder / "importance.csv").open()))
-        assert {row["head"] for row in measured} == {"0"}
-        assert not (results / "masking" / pair / "baseline-h1").exists()
-    made = json.loads((results / "tables" / "headmask_table2.json").read_text())["provenance"]
-    assert not [path for path in made["inputs"] if "baseline-h1" in path]
-    assert '-heads_per_layer">' in (results / "report.html").read_text()
-
-
 def test_scores_in_the_table_are_those_of_the_translations(project):
     """The table's BLEU, recomputed with sacreBLEU's command from the files that people see."""
     results = project.folder / "results" / "every_rule"

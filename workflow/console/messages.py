@@ -22,12 +22,13 @@ MAIN = 3
 """Decided claims that the end of a run shows: the first in the table of claims."""
 
 
-def log_jobs(plan: Plan, workflow: Any) -> None:
+def log_jobs(plan: Plan, workflow: Any, cluster: bool) -> None:
     """Log the number of jobs and, except on a cluster, a coarse estimate of their time."""
     with _harmless():
         jobs = Counter(job.rule.name for job in _jobs(workflow))
         text, seconds = f"{plan.name}: {jobs.total()} jobs", {}
-        if cores := workflow.resource_settings.cores:
+        if not cluster:
+            cores = workflow.resource_settings.cores or 1
             gpus = workflow.global_resources["gpu"].value
             seconds = seconds_by_rule(plan, jobs, machine_rate(plan, gpus))
             at_a_time = workers(plan, cores, gpus)
@@ -53,8 +54,9 @@ def log_results(plan: Plan, workflow: Any, outputs: Iterable[str]) -> None:
         for warning in read_warnings(folder / name for name in outputs):
             logger.warning(f"warning: {warning}")
         claims = decided_claims(folder)
-        first = f"; the first {len(claims[:MAIN])} of {len(claims)} decided claims:"
-        logger.info("\n".join([f"The report: {page}{first * bool(claims)}", *claims[:MAIN]]))
+        count = f"the first {MAIN} of {len(claims)}" if len(claims) > MAIN else "the"
+        first = f"; {count} decided claims:" if claims else ""
+        logger.info("\n".join([f"The report: {page}{first}", *claims[:MAIN]]))
 
 
 def read_warnings(files: Iterable[Path]) -> list[str]:

@@ -5,6 +5,7 @@ The outs of a stage alone decide which jobs belong to it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import yaml
@@ -55,7 +56,7 @@ def declared(experiment: str) -> dict[str, Phase]:
 def assign(experiment: str, jobs: Iterable[Job]) -> dict[str, list[Job]]:
     """Return the jobs of every phase. Raise UserError if dvc.yaml does not fit the rules."""
     phases = declared(experiment)
-    jobs = sorted((job for job in jobs if not is_raw(job)), key=lambda job: job["output"])
+    jobs = sorted((job for job in jobs if not is_raw(job)), key=itemgetter("output"))
     faults: list[str] = []
     assigned: dict[str, list[Job]] = {name: [] for name in phases}
     for job in jobs:

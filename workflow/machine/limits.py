@@ -1,6 +1,7 @@
 """Memory and GPUs of this machine, which limit its jobs unless `--resources` says otherwise."""
 
 import os
+import re
 import subprocess
 from importlib import metadata
 from itertools import takewhile
@@ -28,7 +29,7 @@ def gpus() -> list[str]:
     if visible is None:
         return list(map(str, range(count)))
     # CUDA looks no further than the first name that it does not know.
-    return list(takewhile(lambda name: name and not name.startswith("-"), visible.split(",")))
+    return list(takewhile(re.compile("[^-]").match, visible.split(",")))
 
 
 def memory_mb() -> int:

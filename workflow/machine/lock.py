@@ -4,16 +4,21 @@ import fcntl
 import os
 from pathlib import Path
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import hold
 
 LOCK = Path(".headcount.lock")  # not in .snakemake, which people delete when they look for locks
 _held = []  # open files: closing one would drop its lock
 
 
-def require_writable() -> None:
-    """Raise EnvironmentFault if a folder can't be written; Snakemake would show a traceback."""
-    for folder in (".", ".snakemake", "data", "results"):
+def require_folders(experiment: str) -> None:
+    """Raise a fault for folders that can't be written, where Snakemake would show a traceback."""
+    for folder in (".", ".snakemake", "data", "results", f"results/{experiment}"):
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise UserError(
+                f"{folder}: expected a folder, found a file, or a link that leads nowhere; move it "
+                "elsewhere, or make the folder that it leads to"
+            )
         if os.path.exists(folder) and not os.access(folder, os.W_OK):
             raise EnvironmentFault(
                 f"{Path(folder).resolve()} is read-only, and a dry run needs to write too; "

@@ -1,6 +1,6 @@
 """One experiment as the rules see it: its runs, its test sets, and flags of its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from plan.classifiers import Classifiers
@@ -8,7 +8,7 @@ from plan.imported import Imported
 from plan.layout import Layout, Wildcards
 from plan.own_files import OwnFiles
 from plan.pruning import Pruning
-from plan.raw import Raw
+from plan.raw import Raw, Source
 
 from headcount.base.folders import ENTAILMENT_PARTS
 from headcount.base.settings.ablation import RerankSettings
@@ -54,21 +54,30 @@ class Plan:
             self._check_extras()
         self.pruning = Pruning(self.layout, self.settings)
 
+    def _sources(self) -> Iterator[tuple[Source, list[str]]]:
+        """Yield all raw data, with files that depend on them."""
+        for pair in self.settings.pairs:
+            text, bpe = self.layout.text(pair), self.layout.bpe(pair)
+            yield self.raw.of(pair), [f"{text}/{split}.src" for split in self.splits(pair)]
+            for name in self.raw.treebanks(pair):
+                yield self.raw.of_tree(name), [f"{bpe}/trees/{name}.jsonl"]
+        for corpus in self.classifiers.corpora:
+            text = self.layout.text(corpus)
+            yield self.raw.of(corpus), [f"{text}/{part}.jsonl" for part in ENTAILMENT_PARTS]
+        yield from self.classifiers.sources()
+        yield from self.imported.sources(self.layout)
+
+    @property
+    def manifests(self) -> list[str]:
+        """Files that stand for all raw data."""
+        return list(dict.fromkeys(source.manifest for source, _ in self._sources()))
+
     def _check(self, file: Path) -> None:
         """Raise UserError or EnvironmentFault if some job cannot do its work."""
-        settings, layout = self.settings, self.layout
-        check_corpora(settings, self.corpora, file)
-        for pair in settings.pairs:
-            texts = [f"{layout.text(pair)}/{split}.src" for split in self.splits(pair)]
-            self._own.check(self.raw.of(pair), texts)
-            for name in self.raw.treebanks(pair):
-                self._own.check(self.raw.of_tree(name), [f"{layout.bpe(pair)}/trees/{name}.jsonl"])
-        for source, outputs in (*self.classifiers.sources(), *self.imported.sources(layout)):
+        check_corpora(self.settings, self.corpora, file)
+        for source, outputs in self._sources():
             self._own.check(source, outputs)
-        for corpus in self.classifiers.corpora:
-            parts = [f"{layout.text(corpus)}/{part}.jsonl" for part in ENTAILMENT_PARTS]
-            self._own.check(self.raw.of(corpus), parts)
-        targets = {two_letters(parse_pair(pair).tgt) for pair in settings.pairs}
+        targets = {two_letters(parse_pair(pair).tgt) for pair in self.settings.pairs}
         for language in sorted(targets & {*SCORED_BY_EXTRA}):
             from headcount.scoring.bleu import bleu_metric  # slow, and no other language needs it
 

@@ -1,4 +1,4 @@
-# Needs: the text of all pairs and the files of all runs; see headcount/analysis/inputs.py.
+# Needs: the text of all pairs and the files of all runs; see headcount/analysis/inputs.yaml.
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json and <results>/atlas.html, by a
 #        rule for each chapter of headcount/analysis/outputs.py; <results>/report.html.
 

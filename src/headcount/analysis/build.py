@@ -48,8 +48,12 @@ def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, 
             write_json(folder / output.files[0], value)
         elif output.form == "page":
             write_text(folder / output.files[0], value(origin))
+        elif output.form == "table":
+            text = describe(output, value, data)
+            write_table(output, value, text, folder / "tables", origin)
         else:
-            _write(output, value, data, folder, origin)
+            text, drawing = describe(output, value, data), draw(output, value, data)
+            write_figure(drawing, output, value, text, folder / "figures", origin)
 
 
 def write_only_table(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
@@ -63,12 +67,3 @@ def make(output: Output, data: Data) -> Any:
     """Return what the function of an output makes: a frame, or what is JSON, or a page."""
     function = getattr(import_module(output.module), output.function)
     return data.call(function, output.arguments)
-
-
-def _write(output: Output, frame: Any, data: Data, folder: Path, origin: dict[str, Any]) -> None:
-    text = describe(output, frame, data)
-    if output.form == "table":
-        write_table(output, frame, text, folder / "tables", origin)
-    else:
-        drawing = draw(output, frame, data)
-        write_figure(drawing, output, frame, text, folder / "figures", origin)

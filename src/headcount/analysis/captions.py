@@ -3,26 +3,25 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.collapse import Collapsed
-from headcount.analysis.frames import BASE, Data
+from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
-from headcount.analysis.spread import BOOTSTRAP, SEEDS
+from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
-from headcount.base.addresses import NAMES
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.training_runs import RunSettings
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
 _ABS |= {"position": "size for each query position", "square": "squared for each sentence"}
 
+# Functions that declarations name: they return one text or several.
 NOTES: dict[str, Callable[..., str | Iterable[str]]] = {}
-"""Functions that declarations name: they return one text or several."""
 
 
 def note(function: Callable) -> Callable:
@@ -61,18 +60,10 @@ def _texts(entry: str, output: Output, frame: pd.DataFrame, data: Data) -> list[
 
 def fill(text: str, output: Output, frame: pd.DataFrame, data: Data) -> str:
     """Return a text with its placeholders replaced, such as the label of an axis."""
-    return text.format_map(_Values(output, frame, data))
-
-
-class _Values(dict):
-    """Placeholders of a text: `settings`, and names of notes, computed when they are asked for."""
-
-    def __init__(self, output: Output, frame: pd.DataFrame, data: Data):
-        super().__init__(settings=data.settings)
-        self._of = (output, frame, data)
-
-    def __missing__(self, name: str) -> str:
-        return " ".join(_texts(name, *self._of))
+    names = [name for _, name, *_ in Formatter().parse(text) if name]
+    notes = [name for name in names if not name.startswith("settings")]
+    values = {name: " ".join(_texts(name, output, frame, data)) for name in notes}
+    return text.format(settings=data.settings, **values)
 
 
 def ours(frame: pd.DataFrame) -> pd.DataFrame:
@@ -81,9 +72,7 @@ def ours(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def setting(
-    frame: pd.DataFrame, settings: dict[str, Any], trained_runs: dict[str, RunSettings]
-) -> list[str]:
+def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
     """Return a sentence on the model and one on the data."""
     model, rows = settings["model"], ours(frame)
     if rows.empty:
@@ -92,25 +81,27 @@ def setting(
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
     names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
-    runs = [trained_runs[run] for run in rows["run"].unique() if run in trained_runs]
-    counts = dict.fromkeys(run.heads for run in runs if run.heads is not None)
-    heads = model.grid.size
-    masked = f"; N = {', '.join(map(str, counts))} of {heads} heads" if counts else ""
+    layers = f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers"
     return [
-        f"Model: {imported}{model.encoder_layers} encoder and {model.decoder_layers} decoder "
-        f"layers, d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
-        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}{masked}.",
+        f"Model: {imported}{layers}, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.grid.size} heads, {model.norm}-norm.",
+        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}.",
     ]
 
 
 @note
 def importance_measure(settings: dict[str, Any]) -> str:
     """Return a sentence on how the importance of heads was measured."""
-    used = settings["importance"]
+    used, ablation = settings["importance"], settings.get("ablation")
+    by_layer = getattr(ablation, "normalise", "") == "layer_l2"
+    layer = ", divided by the L2 norm of its layer and type" if by_layer else ""
+    again = (
+        " It is measured again after each step." if getattr(ablation, "reestimate", False) else ""
+    )
     return (
         "Importance: derivative of the loss of a sentence (sum over its tokens) by the multiplier "
         f"of a head, {_ABS[used.abs]}, mean over up to {used.sentences} sentence pairs of "
-        f"{used.data}."
+        f"{used.data}{layer}.{again}"
     )
 
 
@@ -119,18 +110,6 @@ def importance_unit(settings: dict[str, Any]) -> str:
     """Return the unit of importance."""
     used = settings["importance"]
     return f"{'nats²' if used.abs == 'square' else 'nats'} per sentence"
-
-
-@note
-def attention_types() -> str:
-    """Return a sentence on the short names of the attention types."""
-    return f"{', '.join(f'{kind}: {name}' for kind, name in NAMES.items())}."
-
-
-@note
-def all_heads(settings: dict[str, Any]) -> str:
-    """Return the number of heads of a model."""
-    return str(settings["model"].grid.size)
 
 
 @note
@@ -191,13 +170,6 @@ def signatures(frame: pd.DataFrame) -> str:
     """Return the signatures of our scores."""
     names = ours(frame)["signature"].dropna().unique()
     return f"Signatures: {'; '.join(names)}." if len(names) else ""
-
-
-@note
-def no_baseline(frame: pd.DataFrame) -> str:
-    """Return a sentence where no run is the baseline."""
-    runs = set(ours(frame)["run"])
-    return f"No run is named {BASE}." if runs and BASE not in runs else ""
 
 
 @note

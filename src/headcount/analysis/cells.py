@@ -1,16 +1,14 @@
 """Readable cells: functions from the rows of a group to a text. They skip missing values."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.stats import ALPHA
 
-NONE = "–"
-"""The cell of a value that is not known."""
-
-Format = Callable[..., str]
+NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 
 
@@ -20,14 +18,10 @@ def first(values: pd.Series) -> str:
     return readable(known.iloc[0]) if len(known) else NONE
 
 
-def text(values: pd.Series, separator: str = ", ") -> str:
-    """Return all different values, in order of appearance."""
-    return separator.join(map(readable, values.dropna().unique())) or NONE
-
-
-def listed(values: pd.Series, separator: str = ", ") -> str:
-    """Return all values, one for each row."""
-    return separator.join(map(readable, values.dropna())) or NONE
+def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
+    """Return all different values, in order of appearance, or with `repeat` those of all rows."""
+    known = values.dropna() if repeat else values.dropna().unique()
+    return separator.join(map(readable, known)) or NONE
 
 
 def count(values: pd.Series) -> str:
@@ -45,56 +39,35 @@ def total(values: pd.Series) -> str:
     return readable(values.sum()) if values.notna().any() else NONE
 
 
-def mean(values: pd.Series, digits: int = 2, sign: bool = False, unit: str = "") -> str:
-    """Return the mean with this many decimals."""
-    known = values.dropna().astype(float)
-    return f"{known.mean():{'+' * sign}z.{digits}f}{unit}" if len(known) else NONE
+def mean(
+    values: pd.Series, digits: int | None = 2, sign: bool = False, unit: str = "", spread: str = ""
+) -> str:
+    """Return the mean with this many decimals; with None, one where it is no whole number.
 
-
-def mean_sd(values: pd.Series, digits: int = 2, sign: bool = False, unit: str = "") -> str:
-    """Return the mean and, from two values on, ± the standard deviation (ddof 1)."""
+    From two values on, `spread` adds the standard deviation (`sd`) or least and largest (`range`).
+    """
     known = values.dropna().astype(float)
-    deviation = f" ± {known.std():.{digits}f}" if len(known) > 1 else ""
-    return f"{mean(values, digits, sign)}{deviation}{unit}" if len(known) else NONE
+    if known.empty:
+        return NONE
+    decimals = 1 - float(known.mean()).is_integer() if digits is None else digits
+    form = f"z,.{decimals}f"
+    deviation = f" ± {known.std():{form}}" * (spread == "sd" and len(known) > 1)
+    ends = f" ({known.min():{form}} to {known.max():{form}})"
+    ends *= spread == "range" and len(known) > 1
+    return f"{known.mean():{'+' * sign}{form}}{deviation}{ends}{unit}"
 
 
 def mean_significant(values: pd.Series) -> str:
     """Return mean ± standard deviation with three significant digits below 1."""
     known = values.dropna().astype(float)
-    if known.empty:
-        return NONE
-    deviation = f" ± {_significant(known.std())}" if len(known) > 1 else ""
-    return f"{_significant(known.mean())}{deviation}"
-
-
-def mean_range(values: pd.Series, digits: int = 2) -> str:
-    """Return the mean and, from two values on, the least and the largest in brackets."""
-    known = values.dropna().astype(float)
-    ends = f" ({known.min():.{digits}f} to {known.max():.{digits}f})" if len(known) > 1 else ""
-    return f"{mean(values, digits)}{ends}"
-
-
-def span(values: pd.Series, digits: int = 2) -> str:
-    """Return the least and the largest value."""
-    known = values.dropna().astype(float)
-    return f"{known.min():.{digits}f} to {known.max():.{digits}f}" if len(known) else NONE
-
-
-def mean_count(values: pd.Series) -> str:
-    """Return the mean of counts: a whole number, or one decimal."""
-    known = values.dropna().astype(float)
-    return mean(known, 0 if len(known) and known.mean().is_integer() else 1)
+    both = [known.mean(), known.std()][: len(known)]
+    shown = (f"{x:.2f}" if abs(x) >= 1 or x == 0 else f"{x:#.3g}" for x in both)
+    return " ± ".join(shown) or NONE
 
 
 def percent(values: pd.Series, digits: int = 0) -> str:
     """Return the mean of shares as a percentage."""
     return mean(values.astype(float) * 100, digits, unit=" %")
-
-
-def thousands(values: pd.Series) -> str:
-    """Return the mean without decimals, with commas."""
-    known = values.dropna().astype(float)
-    return f"{known.mean():,.0f}" if len(known) else NONE
 
 
 def p(values: pd.Series) -> str:
@@ -111,7 +84,7 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
 def ends(values: pd.Series, digits: int = 2) -> str:
     """Return intervals whose low and high ends stand in turn, a row for each."""
     known = values.dropna().astype(float)
-    return interval(*(known.iloc[side::2].reset_index(drop=True) for side in (0, 1)), digits)
+    return interval(known.to_numpy()[::2], known.to_numpy()[1::2], digits)
 
 
 def bounds(
@@ -140,12 +113,18 @@ def p_value(value: float) -> str:
     return next((text for text in shown if (float(text) < ALPHA) == (value < ALPHA)), f"{value}")
 
 
-FORMATS: dict[str, Format] = {
+# Formats that a declaration may name.
+FORMATS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (first, text, listed, count, known, mean, mean_sd, mean_significant, mean_range)
-    + (span, mean_count, percent, thousands, p, interval, ends, bounds)
-} | {"sum": total}
-"""Formats that a declaration may name."""
+    for function in (first, text, count, known, mean, mean_significant, percent, p)
+    + (interval, ends, bounds)
+} | {
+    "sum": total,
+    "mean_sd": partial(mean, spread="sd"),
+    "mean_range": partial(mean, spread="range"),
+    "mean_count": partial(mean, digits=None),
+    "thousands": partial(mean, digits=0),
+}
 
 
 def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
@@ -172,7 +151,3 @@ def readable(value: Any) -> str:
     if value.is_integer():
         return str(int(value))
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
-
-
-def _significant(value: float) -> str:
-    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:#.3g}"

@@ -12,11 +12,10 @@ from headcount.analysis.frames import HEAD, RUN
 from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 
+# Share of the later masking updates from which on a head counts as masked nearly always.
 ABANDONED = 0.9
-"""Share of the later masking updates from which on a head counts as masked nearly always."""
 
-ROUNDING = 1e-9
-"""Tolerance for shares that are read from a file and averaged."""
+ROUNDING = 1e-9  # tolerance for shares that are read from a file and averaged
 
 
 def with_updates(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,8 +109,8 @@ def collapsed_in_training(
     return collapsed.index.to_frame(index=False)
 
 
+# Trainings that collapsed, for parameters of functions.
 Collapsed = Annotated[pd.DataFrame, collapsed_in_training]
-"""Trainings that collapsed, for parameters of functions."""
 
 
 def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:
@@ -119,14 +118,13 @@ def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, s
 
     `frame` has the pair, run and seed of all trainings of a figure.
     """
-    labels = {}
-    keys = set(collapsed[RUN].itertuples(index=False, name=None))
-    for run, models in frame[RUN].drop_duplicates().groupby("run", sort=False):
-        trainings = list(models.itertuples(index=False, name=None))
-        failed = [key for key in trainings if key in keys]
-        several = models["pair"].nunique() > 1
-        names = [f"{pair}, " * several + f"seed {seed}" for pair, _, seed in failed]
-        if failed:
-            which = "" if len(failed) == len(trainings) else f"{', '.join(names)} "
-            labels[run] = f"{which}collapsed"
+    if frame.empty or collapsed.empty:
+        return {}
+    trainings, labels = frame[RUN].drop_duplicates(), {}
+    for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
+        of_run = trainings[trainings["run"] == run]
+        several = of_run["pair"].nunique() > 1
+        failures = failed[["pair", "seed"]].itertuples(index=False)
+        names = ", ".join(f"{pair}, " * several + f"seed {seed}" for pair, seed in failures)
+        labels[run] = f"{names} collapsed" if len(failed) < len(of_run) else "collapsed"
     return labels

@@ -15,14 +15,9 @@ from headcount.base.settings.runs import Run, label, read_run
 from headcount.base.settings.section import Section
 from headcount.base.settings.training_runs import BASELINE
 
-BASE = label(BASELINE)
-"""Name of the run that all others are compared with."""
-
-RUN = ["pair", "run", "seed"]
-"""Columns that identify one training run."""
-
-HEAD = ["kind", "layer", "head"]
-"""Columns that identify a head of a model."""
+BASE = label(BASELINE)  # name of the run that all others are compared with
+RUN = ["pair", "run", "seed"]  # columns that identify one training run
+HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
 
 class Data:
@@ -30,7 +25,7 @@ class Data:
 
     def __init__(self, files: Mapping[str, list[Path]], settings: Mapping[str, Section]):
         self._files, self.settings = files, settings
-        self._results: dict[tuple, Any] = {}
+        self._results: dict[Any, Any] = {}
 
     def files(self, kind: str) -> list[Path]:
         """Return the files of one kind, in the order of pairs, runs and seeds."""
@@ -42,23 +37,22 @@ class Data:
         CSV files make one frame, `run.json` files a mapping from names of runs to their settings,
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.
         """
-        key = ("file", kind)
-        if key not in self._results:
-            self._results[key] = _read(kind, self.files(kind))
-        return self._results[key]
+        if kind not in self._results:
+            self._results[kind] = _read(kind, self.files(kind))
+        return self._results[kind]
 
     def call(self, function: Callable, given: Mapping[str, Any] | None = None) -> Any:
         """Return what a function makes of the arguments that its parameters name.
 
         A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, or annotated with
-        the function that makes its value. Equal calls are made once.
+        the function that makes its value. Calls without anything given are made once.
         """
-        given = given or {}
-        own = {name: value for name, value in given.items() if name in _parameters(function)}
-        key = (function, repr(sorted(own.items())) if own else "")
-        if not _is_simple(own) or key not in self._results:
-            self._results[key] = function(**self._arguments(function, own))
-        return self._results[key]
+        own = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
+        if own:
+            return function(**self._arguments(function, own))
+        if function not in self._results:
+            self._results[function] = function(**self._arguments(function, {}))
+        return self._results[function]
 
     def _arguments(self, function: Callable, given: Mapping[str, Any]) -> dict[str, Any]:
         arguments = {}
@@ -74,10 +68,6 @@ class Data:
             elif default is inspect.Parameter.empty:
                 raise TypeError(f"{function.__qualname__}: nothing provides the argument {name!r}")
         return arguments
-
-
-def _is_simple(given: Mapping[str, Any]) -> bool:
-    return all(isinstance(value, bool | int | float | str | list) for value in given.values())
 
 
 @cache
@@ -105,26 +95,35 @@ def run_of(path: Path) -> tuple[str, str, int]:
 
 
 def _read(kind: str, paths: list[Path]) -> Any:
-    names = INPUTS[kind].names
-    if INPUTS[kind].folder in ("text", "bpe"):
-        return paths
-    if names == ("run.json",):
+    given = INPUTS[kind]
+    ends = {Path(name).suffix for name in given.names}
+    if given.names == ("run.json",):
         return read_runs(paths)
-    if all(name.endswith(".csv") for name in names):
-        frame = read_csv(paths, INPUTS[kind].columns, INPUTS[kind].rows)
-        metric = INPUTS[kind].metric
-        return frame.rename(columns={metric: "score"}).assign(metric=metric) if metric else frame
-    if not all(name.endswith(".json") for name in names):
+    if given.folder in ("text", "bpe") or not ends <= {".csv", ".json"}:
         return paths
-    return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    if ends == {".json"}:
+        return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    frame = read_csv(paths, given.columns, given.rows)
+    names, metric = {given.metric: "score"}, given.metric
+    return frame.rename(columns=names).assign(metric=metric) if metric else frame
 
 
-def read_runs(paths: list[Path]) -> dict[str, Run]:
+class Runs(dict[str, Run]):
+    """Settings of runs by name; a name without settings is a UserError."""
+
+    def __missing__(self, name: str) -> Run:
+        raise UserError(
+            f"run.json: expected the settings of run {name}, found those of "
+            f"{', '.join(self) or 'no run'}; give the run.json of every run"
+        )
+
+
+def read_runs(paths: list[Path]) -> Runs:
     """Return the settings of every run by its name, from the `run.json` of all pairs and seeds.
 
     Raises UserError for a file whose folder has the name of another run.
     """
-    runs = {}
+    runs = Runs()
     for path in paths:
         name, run = run_of(path)[1], read_run(path)
         if label(run) != name:
@@ -141,8 +140,7 @@ def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -
     frames = []
     for path in paths:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        _check_columns(frame, path, columns)
-        _check_numbers(frame, path)
+        _check(frame, path, columns)
         if rows and frame.query(rows).empty:
             raise UserError(f"{path}: expected rows with {rows}, found none; make the file again")
         pair, run, seed = run_of(path)
@@ -154,20 +152,16 @@ def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -
     return pd.concat(filled, ignore_index=True)
 
 
-def _check_columns(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
-    missing = [name for name in columns if name not in frame.columns]
-    if missing:
+def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
+    """Raise UserError without one of `columns`, and for a number that is not finite."""
+    if missing := [name for name in columns if name not in frame.columns]:
         raise UserError(
             f"{path}: expected the columns {', '.join(columns)}; found none named "
             f"{', '.join(missing)}; make the file again"
         )
-
-
-def _check_numbers(frame: pd.DataFrame, path: Path) -> None:
-    """Raise UserError for a number that is not finite. An empty cell is a missing value."""
     for column in frame:
         bad = frame[column].astype(str).str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
-        bad &= frame[column].notna()
+        bad &= frame[column].notna()  # an empty cell is a missing value
         if bad.any():
             raise UserError(
                 f"{path}:{int(bad.to_numpy().argmax()) + 2}: column {column!r}: expected a finite "

@@ -35,8 +35,8 @@ class Measure(Section):
     arguments: dict[str, str] = {}
 
 
+# All measures by name, in the order of tables.
 MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Measure]]).root
-"""All measures by name, in the order of tables."""
 
 
 def statistics(data: Data) -> pd.DataFrame:
@@ -82,10 +82,7 @@ def survival(kept: pd.DataFrame, pruned_runs: Runs, method: str = "gates") -> pd
 
 
 def learnt(kept: pd.DataFrame, pruned_runs: Runs, method: str, statistic: str) -> pd.DataFrame:
-    """Return a statistic of pruned runs twice: for the pruned model and for the one at its start.
-
-    `p_open` is the probability that a gate is not 0.
-    """
+    """Return a statistic of pruned runs: of every pruned model, then of the one at its start."""
     kept = kept.replace({"statistic": {"p_zero": "p_open"}})
     rows = in_scope(kept[kept["statistic"] == statistic], pruned_runs, method)
     value = 1 - rows["value"] if statistic == "p_open" else rows["value"]

@@ -5,7 +5,7 @@ Nothing here imports pandas or matplotlib, so that a plan need not wait for them
 
 import re
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -21,17 +21,15 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import GatesSettings
 
+# Folder and file endings of every form of output.
 FORMS = {
     "table": ("tables/", ("csv", "md", "tex", "json")),
     "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
     "numbers": ("", ("json",)),
     "page": ("", ("html",)),
 }
-"""Folder and file endings of every form of output."""
 
-SHOWN = ("table", "figure")
-"""Forms that the report shows."""
-
+SHOWN = ("table", "figure")  # forms that the report shows
 _TABLES = Path(__file__).with_name("tables")
 _PACKAGE = "headcount.analysis.tables"
 Value = bool | int | float | str | None
@@ -41,134 +39,57 @@ Cell = dict[str, Value | list[str]]
 class Draw(Section):
     """How the renderer draws a figure; see `figures/render.py`."""
 
-    frame: str = ""
-    """A function of the output's module that makes the frame to draw from the output's `frame`."""
-
-    special: str = ""
-    """A function of `figures/special.py` that draws the whole figure."""
-
-    options: dict[str, Any] = {}
-    """Arguments of these functions."""
-
-    panels: list[str] = []
-    """Columns whose values make a panel each."""
-
+    frame: str = ""  # a function of the output's module: from the output's frame to the one drawn
+    special: str = ""  # a function of `figures/special.py` that draws the whole figure
+    options: dict[str, Any] = {}  # arguments of these functions
+    panels: list[str] = []  # columns whose values make a panel each
+    # A column whose values stand side by side, in a row for each panel; or several columns that do
+    # so, and layers call their values `_value`.
     across: str | list[str] = ""
-    """A column whose values stand side by side, in a row for each panel; or such columns, whose
-    values layers call `_value`."""
-
-    abreast: int = 0
-    """Most panels in a row; 0 for the renderer's choice."""
-
-    title: str = ""
-    """Title of a panel, with names of columns in braces; {panel} is the title without this."""
-
-    style: str = ""
-    """The column that chooses colour, line and marker, and names the legend's entries."""
-
-    where: str = ""
-    """A query that chooses rows of the frame."""
-
-    ordered: bool = False
-    """Whether styles are ordered values: their colours go from dark to light."""
-
-    legend: str = "{}"
-    """Text of the legend for a value of the style column that is not in `labels`."""
-
-    labels: dict[str, str] = {}
-    """Text for values of the style, panel and axis columns."""
-
-    colours: dict[str, str] = {}
-    """Colours of styles, by value."""
-
-    layers: list[dict[str, Any]] = []
-    """Marks, drawn in this order on every panel."""
-
-    x: dict[str, Any] = {}
-    """The horizontal axis: label, scale, min, max, integer, ticks, reverse."""
-
+    abreast: int = 0  # most panels in a row; 0 for the renderer's choice
+    title: str = ""  # of a panel, with names of columns in braces; {panel} is the title without it
+    style: str = ""  # the column that chooses colour, line and marker, and makes the legend
+    where: str = ""  # a query that chooses rows of the frame
+    ordered: bool = False  # styles are ordered values, with colours from dark to light
+    legend: str = "{}"  # text of the legend for a style that is not in `labels`
+    labels: dict[str, str] = {}  # texts for values of the style, panel and axis columns
+    colours: dict[str, str] = {}  # of styles, by value
+    layers: list[dict[str, Any]] = []  # marks, drawn in this order on every panel
+    x: dict[str, Any] = {}  # horizontal axis: label, scale, min, max, integer, ticks, reverse
     y: dict[str, Any] = {}
-    """The vertical axis."""
-
-    colour: dict[str, Any] = {}
-    """The colour bar of a heat map: label, scale, centre, map."""
-
-    size: list[float] = []
-    """Width and height of a panel, in inches."""
-
-    share_y: bool = False
-    """Whether all panels have one vertical axis."""
-
-    split_styles: bool = True
-    """Whether styles are parted among several panels where one has too many."""
+    colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, limits, linear
+    size: list[float] = []  # width and height of a panel, in inches
+    share_y: bool = False  # all panels have one vertical axis
+    split_styles: bool = True  # styles are parted among several panels where one has too many
 
 
 class Output(Section):
     """One table, one figure, a file of numbers for `dvc metrics`, or a page."""
 
-    name: str
-    """Name of its files; unique within its form."""
-
-    module: str
-    """Module of the function that makes its data."""
-
-    declared: str = ""
-    """Module beside the file of its declaration, if that is another one."""
-
-    chapter: str
-    """The rule that makes it."""
-
+    name: str  # of its files; unique within its form
+    module: str  # of the function that makes its data
+    declared: str = ""  # module beside the file of its declaration, if that is another one
+    chapter: str  # the rule that makes it
     form: Literal["table", "figure", "numbers", "page"]
-    title: str
-    """A few words; the caption says the rest."""
-
-    function: str
-    """Function that returns its data; see `frames.Data.call` for the function's parameters."""
-
-    arguments: dict[str, Value | list[str]] = {}
-    """Further arguments of the function."""
-
-    needs: list[str] = []
-    """Kinds of `INPUTS` or names of `GROUPS`. Without any file of one, the output is not made."""
-
-    uses: list[str] = []
-    """Kinds of which there may be no file."""
-
-    question: str = ""
-    """Section of the report; the chapter's unless given."""
-
-    beside: str = ""
-    """The table after which the report shows a figure."""
-
-    allow_empty: bool = False
-    """Whether a table may have no row."""
-
-    csv: dict[str, str] = {}
-    """New names of columns in the CSV."""
-
-    csv_columns: list[str] = []
-    """Columns that the CSV has, in this order; all unless given."""
-
-    caption: str = ""
-    """At most two sentences, with names of functions of `captions.py` in braces."""
-
-    notes: list[str] = []
-    """Names of notes of `captions.py` and `captions.yaml`, or sentences."""
-
-    warnings: list[str] = []
-    """Names of functions of `captions.py` that return sentences."""
-
+    title: str  # a few words; the caption says the rest
+    function: str  # returns its data; see `frames.Data.call` for the function's parameters
+    arguments: dict[str, Value | list[str]] = {}  # further arguments of the function
+    needs: list[str] = []  # kinds of `INPUTS` or `GROUPS`; without any file of one, it is not made
+    uses: list[str] = []  # kinds of which there may be no file
+    question: str = ""  # section of the report; the chapter's unless given
+    beside: str = ""  # the table after which the report shows a figure
+    allow_empty: bool = False  # a table may have no row
+    csv: dict[str, str] = {}  # new names of columns in the CSV
+    csv_columns: list[str] = []  # columns that the CSV has, in this order; all unless given
+    caption: str = ""  # at most two sentences, with names of functions of `captions.py` in braces
+    notes: list[str] = []  # names of notes of `captions.py` and `captions.yaml`, or sentences
+    warnings: list[str] = []  # names of functions of `captions.py` that return sentences
+    # The readable table has a row for every combination of the columns `rows` among the rows that
+    # `where` chooses, and the format of every further column by its heading; see `cells.py`.
     rows: list[str] = []
-    """Readable table: a row for every combination of these columns; the whole frame if empty."""
-
     where: str = ""
-    """Readable table: a query that chooses rows of the frame."""
-
     columns: dict[str, Cell] = {}
-    """Readable table: the format of every further column, by its heading; see `cells.py`."""
-
     draw: Draw = Draw()
-    """Figure: how it is drawn."""
 
     @model_validator(mode="after")
     def _check_kinds(self) -> "Output":
@@ -200,24 +121,12 @@ class Output(Section):
 class Chapter(Section):
     """The outputs that one rule makes."""
 
-    name: str
-    """Name of its rule."""
-
-    title: str
-    """Heading in the list of all outputs."""
-
-    question: str
-    """Section of the report for outputs that name no other."""
-
-    sections: dict[str, type[Section]] = {}
-    """Sections of the settings that its outputs take; no two share a flag."""
-
-    uses: tuple[str, ...] = ("trained_runs",)
-    """Kinds of `INPUTS` that every output may read."""
-
-    runs: str = "runs"
-    """Which of `OWNERS` its training runs are."""
-
+    name: str  # of its rule
+    title: str  # heading in the list of all outputs
+    question: str  # section of the report for outputs that name no other
+    sections: dict[str, type[Section]] = {}  # settings of its outputs; no two share a flag
+    uses: tuple[str, ...] = ("trained_runs",)  # kinds of `INPUTS` that every output may read
+    runs: str = "runs"  # which of `OWNERS` its training runs are
     outputs: tuple[Output, ...] = ()
 
     @property
@@ -263,21 +172,15 @@ CHAPTERS = (
         name="michel",
         title="Sixteen heads: heads removed from trained models",
         question="removal",
-        sections={
-            "model": ExperimentModel,
-            "ablation": AblationSettings,
-            "importance": RerankSettings,
-        },
+        sections={"model": ExperimentModel, "ablation": AblationSettings}
+        | {"importance": RerankSettings},
     ),
     Chapter(
         name="atlas",
         title="Head atlas",
         question="functions",
-        sections={
-            "model": ExperimentModel,
-            "importance": ImportanceSettings,
-            "roles": RolesSettings,
-        },
+        sections={"model": ExperimentModel, "importance": ImportanceSettings}
+        | {"roles": RolesSettings},
     ),
     Chapter(
         name="michel_classifiers",
@@ -293,7 +196,8 @@ CHAPTERS = (
 class _File(Section):
     """One file of declarations, with defaults of its entries.
 
-    An entry with `like` is completed from the entry of that name.
+    An entry with `like` is completed from the entry of that name. One that is drawn is a figure,
+    any other without a `form` a table. `<name> (figure)` is beside the table `<name>`.
     """
 
     chapter: str
@@ -301,23 +205,12 @@ class _File(Section):
     outputs: dict[str, dict[str, Any]]
 
 
-class _Outputs(Section):
-    """The outputs of one file, checked."""
-
-    outputs: list[Output]
-
-
-_loaded: list[Chapter] = []
-
-
+@cache
 def chapters() -> tuple[Chapter, ...]:
     """Return all chapters with their outputs: tables first, those of a paper before others."""
-    if not _loaded:
-        outputs = sorted(_declared(), key=_order)
-        for chapter in CHAPTERS:
-            own = tuple(output for output in outputs if output.chapter == chapter.name)
-            _loaded.append(chapter.model_copy(update={"outputs": own}))
-    return tuple(_loaded)
+    outputs = sorted(_declared(), key=_order)
+    own = {c.name: tuple(o for o in outputs if o.chapter == c.name) for c in CHAPTERS}
+    return tuple(c.model_copy(update={"outputs": own[c.name]}) for c in CHAPTERS)
 
 
 def _declared() -> Iterator[Output]:
@@ -330,9 +223,16 @@ def _declared() -> Iterator[Output]:
             entries[key] = {"module": module, "declared": module} | file.defaults | entry
     for file in files.values():
         for key in file.outputs:
-            given = {"question": questions[file.chapter]} | _completed(entries[key], entries)
-            own = {"name": key.partition(" ")[0], "chapter": file.chapter}
-            yield Output.model_validate(given | own)
+            entry = _completed(entries[key], entries)
+            form = "figure" if "draw" in entry else "table"
+            name, _, figure = key.partition(" ")
+            given = {
+                "question": questions[file.chapter],
+                "form": form,
+                "beside": name * bool(figure),
+            }
+            own = {"name": name, "chapter": file.chapter}
+            yield Output.model_validate(given | entry | own)
 
 
 def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:

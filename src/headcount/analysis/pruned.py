@@ -11,7 +11,6 @@ from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
-from headcount.base.settings.training_runs import RunSettings
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
@@ -55,11 +54,7 @@ LayersLeft = Annotated[pd.DataFrame, layers_left]
 def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
     """Return one pruned model a row, with the heads that it has left.
 
-    `how`: gates, ranked, drawn, scratch or subset. `start`: the run that was pruned, or random
-    weights. `control`: the run with λ = 0 of the same scope, start and seed. `gates_run`: the gates
-    run with as many heads. `scope_…` counts heads that gates could remove. Columns of a kind: heads
-    left, by layer and as a share. `polarised`: share of the gates that have decided. Raises
-    UserError for another number of heads than the gates run's, and without the control.
+    Raises UserError for another number of heads than the gates run's, and without the control.
     """
     counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
     by_kind = layers.assign(text=layers["heads_left"].astype(str)).groupby([*_MODEL, "kind"])
@@ -121,16 +116,14 @@ def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def gates_setting(
-    models: PrunedModels, settings: Mapping[str, Any], trained_runs: dict[str, RunSettings]
-) -> list[str]:
+def gates_setting(models: PrunedModels, settings: Mapping[str, Any]) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
     return [
         f"λ: penalty of heads (nats per target token and head). Gates: {gates.updates} updates, "
         f"temperature {gates.temperature:g}, log α at the start {gates.init}, rate {gates.lr:g} "
         f"({gates.lr_schedule}).",
-        *setting(with_all_heads(models), settings, trained_runs),
+        *setting(with_all_heads(models), settings),
     ]
 
 

@@ -28,11 +28,7 @@ def classes(function: str | float) -> list[str]:
 
 
 def encoder_roles(data: Data) -> pd.DataFrame:
-    """Return statistics and labels of the encoder heads of trained models, then of pruned ones.
-
-    `offset` is the relative position that has most of a head's largest weights, and `share` their
-    share. `function` has all labels of a head, such as `-1, v→s, rare`.
-    """
+    """Return statistics and labels of the encoder heads of trained models, then of pruned ones."""
     heads, places, relations = (
         pd.concat([data.load(kind), data.load(f"pruned_{kind}")], ignore_index=True)
         for kind in ("attention", "positions", "syntax")

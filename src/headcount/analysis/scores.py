@@ -1,12 +1,13 @@
-"""Scores of runs on test sets, and how they differ from scores of other runs."""
+"""Scores of runs: differences to other runs, and means over seeds with their spread."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, run_of
+from headcount.analysis.frames import BASE, RUN, grouped, run_of
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
@@ -17,6 +18,12 @@ MAIN = "bleu"  # the metric of the paired bootstrap
 
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
+DRAWS = "range of draws"
+SEEDS = "standard deviation over seeds"
+BOOTSTRAP = "bootstrap, 95 %"
+
+_DELTA = ["delta", "delta_low", "delta_high"]
+
 DIFFERENCE = ["delta", "delta_low", "delta_high", "p", "signature"]
 
 
@@ -37,10 +44,10 @@ def main_scores(scores: list[dict[str, Any]]) -> pd.DataFrame:
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the rows of `wanted` with the columns `DIFFERENCE`, by paired bootstrap.
 
-    `wanted` has at least pair, run, seed, test_set and `against`: the run of the same pair and seed
-    whose score is subtracted. `delta` is in points, its interval is the 95 % interval, and p is
-    sacreBLEU's, which is nearly one-sided. All runs of a test set have the same resamples, and are
-    resampled once, so ask for all comparisons at once. Raises UserError for a missing text.
+    The column `against` of `wanted` names the run of the same pair and seed whose score is
+    subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
+    resamples, and are resampled once, so ask for all comparisons at once. Raises UserError for a
+    missing text.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -73,7 +80,6 @@ def compare_with_baseline(
 ) -> pd.DataFrame:
     """Return the main score of every run and its difference to the baseline of the same seed.
 
-    Columns: `COLUMNS`, `against`, `DIFFERENCE`; `test_signature` is the bootstrap's signature.
     Differences are missing for the baseline, and for runs without a baseline on the test set.
     """
     table, tests = main_scores(scores), ["pair", "seed", "test_set"]
@@ -84,8 +90,8 @@ def compare_with_baseline(
     return table.merge(tested, how="left", on=["run", *tests])
 
 
+# Main scores of runs beside their baselines, for parameters of functions.
 Comparison = Annotated[pd.DataFrame, compare_with_baseline]
-"""Main scores of runs beside their baselines, for parameters of functions."""
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -97,7 +103,40 @@ def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     deviations = groups[["score", "delta"]].std().add_suffix("_sd")
     means = groups[["score", "delta"]].mean().join(deviations)
     means["seeds"] = groups["seed"].nunique()
-    deltas = [values.dropna() for _, values in groups["delta"]]
-    tests = [paired_t(values) if len(values) > 1 else (np.nan,) * 3 for values in deltas]
+    tests = [paired_t(deltas) for _, deltas in groups["delta"]]
     columns = ["t_low", "t_high", "t_p"]
     return means.join(pd.DataFrame(tests, means.index, columns, float)).reset_index()
+
+
+def over_seeds(
+    rows: pd.DataFrame,
+    by: list[str],
+    value: str = "score",
+    means: Sequence[str] = (),
+    draw: str = "",
+    bootstrap: str = BOOTSTRAP,
+) -> pd.DataFrame:
+    """Return the mean of `value` over seeds for every group of `by`, in order of appearance.
+
+    Draws of one seed are averaged first, so that every seed counts once. `spread` names the
+    interval from `low` to `high`. It is `DRAWS` where a seed has several rows or `draw` a number,
+    else `SEEDS` (mean ± standard deviation, ddof 1) where there are several seeds, else the text
+    `bootstrap`, with the interval of `delta` laid around the control's value.
+    """
+    rows = rows.astype(dict.fromkeys([value, *means, *_DELTA], float))
+    groups, seeds = grouped(rows, by), grouped(rows, [*by, "seed"])[value].mean()
+    of_seeds = grouped(seeds.reset_index(), by)[value]
+    mean, deviation, count = of_seeds.mean(), of_seeds.std(), of_seeds.size()
+    drawn = groups.size() > count
+    if draw:
+        drawn |= groups[draw].count() > 0
+    delta = groups[_DELTA].first()
+    points = pd.DataFrame({value: mean, **{name: groups[name].mean() for name in means}})
+    for side, sign in (("low", -1), ("high", 1)):
+        around_control = mean - delta["delta"] + delta[f"delta_{side}"]
+        one_draw = (mean + sign * deviation).where(count > 1, around_control)
+        extreme = groups[value].min() if side == "low" else groups[value].max()
+        points[side] = extreme.where(drawn, one_draw)
+    cases = [drawn, count > 1, points["low"].notna()]
+    points["spread"] = np.select(cases, [DRAWS, SEEDS, bootstrap], None)
+    return points.assign(seeds=count).reset_index()

@@ -24,18 +24,13 @@ def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int
 def speedup_intervals(raw: pd.DataFrame, setup: list[str], whole: str | int) -> pd.DataFrame:
     """Return 95 % t intervals of the mean logarithm of the speed-up of every model over `whole`.
 
-    `raw` has a row for every time: `setup`, model, repeat, seconds, steps. The intervals have the
-    columns `setup`, model, speedup_low, speedup_high. Models that were timed once have no row.
+    Models that were timed once have no interval.
     """
     logs = raw.assign(log=np.log(raw["seconds"] / raw["steps"]))
     by_model = logs.pivot(index=[*setup, "repeat"], columns="model", values="log")
     gains = by_model.drop(columns=whole).rsub(by_model[whole], axis=0)
-    rows = []
-    for key, group in gains.groupby(level=setup, sort=False):
-        for model, values in group.items():
-            if values.count() > 1:
-                low, high, _ = paired_t(values.dropna().to_numpy())
-                rows.append((*key, model, np.exp(low), np.exp(high)))
+    groups = gains.stack().groupby(level=[*setup, "model"], sort=False)
+    rows = [(*key, *np.exp(paired_t(values)[:2])) for key, values in groups]
     return pd.DataFrame(rows, columns=[*setup, "model", "speedup_low", "speedup_high"])
 
 
@@ -47,8 +42,5 @@ def speedup_noise(frame: pd.DataFrame) -> str:
         return "Every model was timed once, so the noise of the speed-ups is not known."
     unsure = ((known["speedup_low"] <= 1) & (known["speedup_high"] >= 1)).sum()
     repeats = " or ".join(f"{count:.0f}" for count in sorted(known["repeats"].unique()))
-    text = (
-        f"{unsure} of {len(known)} speed-ups are not significant: the 95 % interval over "
-        f"{repeats} repeats includes 1."
-    )
-    return text if unsure else ""
+    text = f"speed-ups are not significant: the 95 % interval over {repeats} repeats includes 1."
+    return f"{unsure} of {len(known)} {text}" if unsure else ""

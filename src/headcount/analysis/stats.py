@@ -1,67 +1,41 @@
 """Statistics of the project: tests over seeds, correlations over heads, many tests at once."""
 
 import math
-from collections.abc import Iterable
-from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr, stdtrit  # scipy.stats takes half a second to load
 
 from headcount.base.errors import UserError
 
-Z = 1.959963984540054
-"""97.5 % quantile of the normal distribution."""
-
-ALPHA = 0.05
-"""Significance level."""
-
+Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+ALPHA = 0.05  # significance level
 _SHUFFLES = 9999
 _RESAMPLES = 1000
 
 
-class PairedT(NamedTuple):
-    """Student's t-test of paired differences: 95 % interval of the mean, two-sided p."""
+def paired_t(differences: np.ndarray) -> tuple[float, float, float]:
+    """Return Student's t-test of paired differences: 95 % interval of the mean and two-sided p.
 
-    low: float
-    high: float
-    p: float
-
-
-def paired_t(differences: np.ndarray) -> PairedT:
-    """Return Student's t-test of paired differences, one for each seed.
-
-    Equal differences have no spread to test against: p is 1 if they are 0, else missing. Raises
-    UserError for fewer than two.
+    All are missing for fewer than two known differences. Equal differences have no spread to test
+    against: p is 1 if they are 0, else missing.
     """
     values = np.asarray(differences, dtype=np.float64)
+    values = values[~np.isnan(values)]
     if values.size < 2:
-        raise UserError(f"paired t-test: expected two differences or more, found {values.size}")
+        return (math.nan,) * 3
     if np.ptp(values) == 0:
-        return PairedT(values[0], values[0], math.nan if values[0] else 1.0)
-    result = stats.ttest_1samp(values, 0)
-    low, high = result.confidence_interval(0.95)
-    return PairedT(float(low), float(high), float(result.pvalue))
-
-
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Return Spearman's rank correlation; missing if either side has no two different values.
-
-    Raises UserError for unequal lengths.
-    """
-    if len(first) != len(second):
-        raise UserError(
-            f"rank correlation: expected as many values on both sides, found {len(first)} and "
-            f"{len(second)}; are these files of one model?"
-        )
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return math.nan
-    return float(stats.spearmanr(first, second).statistic)
+        return values[0], values[0], math.nan if values[0] else 1.0
+    degrees, mean = values.size - 1, float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    reach = float(stdtrit(degrees, 0.975)) * error
+    return mean - reach, mean + reach, 2 * float(stdtr(degrees, -abs(mean / error)))
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share."""
+    from scipy import stats
+
     interval = stats.binomtest(int(hits), int(trials)).proportion_ci(0.95, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -72,6 +46,8 @@ def mcnemar(first_only: int, second_only: int) -> float:
     The counts are trials that only one of the systems gets right; without any, p is 1.
     """
     both = int(first_only) + int(second_only)
+    from scipy import stats
+
     return float(stats.binomtest(int(first_only), both).pvalue) if both else 1.0
 
 
@@ -103,23 +79,12 @@ def bootstrap_correlation(
     return float(low), float(high)
 
 
-class Correlation(NamedTuple):
-    """Correlation of two statistics of the same heads, with 95 % bootstrap interval over heads.
+def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
+    """Return Pearson's correlation of heads, or with `ranks` Spearman's, with interval and p.
 
-    p is two-sided: the share of shuffled heads that correlate as strongly.
-    """
-
-    r: float
-    low: float
-    high: float
-    p: float
-
-
-def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
-    """Return Pearson's correlation, or with `ranks` Spearman's; all NaN if a side is constant.
-
-    A few heads have much larger effects than all others, so Fisher's z would give intervals that
-    are far too narrow. Raises UserError for unequal lengths or fewer than four heads.
+    The interval is by bootstrap over heads, since a few heads have much larger effects than all
+    others. p is two-sided: the share of shuffled heads that correlate as strongly. All are missing
+    if a side is constant. Raises UserError for unequal lengths or fewer than four heads.
     """
     if len(first) != len(second) or len(first) < 4:
         raise UserError(
@@ -129,13 +94,13 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
     given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
     sides = [pd.Series(values).rank().to_numpy() for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
-        return Correlation(*[math.nan] * 4)
+        return (math.nan,) * 4
     one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
     r = float(np.clip(one @ other, -1, 1))
     generator = np.random.default_rng(1)
     shuffled = generator.permuted(np.tile(other, (_SHUFFLES, 1)), axis=1) @ one
     p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
-    return Correlation(r, *bootstrap_correlation(*given, ranks), p)
+    return r, *bootstrap_correlation(*given, ranks), p
 
 
 def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count: int) -> float:
@@ -165,12 +130,3 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
     return corrected
-
-
-def sum_p(distributions: Iterable[np.ndarray], total: int) -> float:
-    """Return the chance that independent counts sum to `total` or more.
-
-    A distribution has the chances of 0, 1, … of one count.
-    """
-    chances = reduce(np.convolve, distributions, np.ones(1))
-    return min(1.0, float(chances[int(total) :].sum()))

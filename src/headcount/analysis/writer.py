@@ -90,12 +90,11 @@ def _heading(column: str) -> str:
 def _check(frame: pd.DataFrame, path: Path, allow_empty: bool) -> None:
     if frame.empty and not allow_empty:
         raise UserError(f"{path}: expected rows, found an empty table; are its inputs there?")
-    numbers = frame.select_dtypes("number")
-    for column in numbers.columns[np.isinf(numbers.to_numpy(float)).any(axis=0)]:
-        row = int(np.flatnonzero(np.isinf(numbers[column]))[0])
+    numbers = frame.select_dtypes("number").astype(float)
+    for column in numbers.columns[np.isinf(numbers).any()]:
         raise UserError(
-            f"{path}: column {column!r}, row {row + 1}: expected a finite value, found "
-            f"{numbers[column].iloc[row]}; look for the run that produced it"
+            f"{path}: column {column!r}: expected finite values, found "
+            f"{numbers[column].abs().max()}; look for the run that produced it"
         )
 
 

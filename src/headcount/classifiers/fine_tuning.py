@@ -32,9 +32,9 @@ def fine_tune_classifier(
     for these labels. After each epoch a state lies in `states`, from which a call goes on whose
     `origin` has the same settings, seed, code, inputs and versions, on the same kind of device. It
     is removed in the end; under an engine the outputs take its place until they are on record
-    (workflow/engine.py), so that nothing is fine-tuned again. On a CPU the weights follow from the
-    seed to the last bit. Raises UserError for a model that cannot be read, EnvironmentFault where
-    library or device is missing.
+    (workflow/engines/records.py), so that nothing is fine-tuned again. On a CPU the weights follow
+    from the seed to the last bit. Raises UserError for a model that cannot be read, and
+    EnvironmentFault where library or device is missing.
     """
     device = pick_device(settings.device).type
     mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])

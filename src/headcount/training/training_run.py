@@ -50,8 +50,8 @@ class Session:
 
         Gives the states to go on from, and a folder to write everything to; None for both if the
         outputs lie finished. They do beside the states while an engine waits to record them
-        (workflow/engine.py), so that a run which ends before that is not trained again. Of several
-        processes the first one alone writes; the others leave in `Trainer.fit`.
+        (workflow/engines/records.py), so that a run which ends before that is not trained again. Of
+        several processes the first one alone writes; the others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type

@@ -20,12 +20,7 @@ PAPERS = {
     "VB": "Libovický 2019, a blog on Voita et al.",
     "X": "across papers",
 }
-_PUBLISHED = {
-    "HM": lambda name: headmask.table(int(name.removeprefix("table"))),
-    "MI": michel.table,
-    "VO": voita.table,
-    "VB": voita.table,
-}
+_PUBLISHED = {"HM": headmask.PAPER, "MI": michel.PAPER, "VO": voita.PAPER, "VB": voita.PAPER}
 _Argument = int | float | bool | str | list[str]
 _Limit = int | float | dict[str, int | float]
 
@@ -50,7 +45,7 @@ class Printed(Section):
 
     def rows(self, paper: str) -> pd.DataFrame:
         """Return the rows with the numbers as column `value`."""
-        table = pd.concat([_PUBLISHED[paper](name) for name in self.tables])
+        table = pd.concat([_PUBLISHED[paper].table(name) for name in self.tables])
         if self.how != "values":
             return pd.DataFrame({"value": [float(table["value"].agg(self.how))]})
         rows = table.query(self.where).astype({"value": float})
@@ -97,7 +92,6 @@ class Ledger(Section):
 
     rename: dict[str, str]
     methods: dict[str, str]
-    notes: list[str]
     reasons: dict[str, str]
     evidence: dict[str, Source]
     claims: dict[str, Claim]

@@ -14,12 +14,11 @@ from headcount.base.settings.runs import RUN_FILE, label, read_run
 from headcount.base.settings.training_runs import BASELINE
 
 BASE = label(BASELINE)
+# Columns that identify the trainings whose runs are compared with each other.
 UNIT = ["experiment", "pair", "seed"]
-"""Columns that identify the trainings whose runs are compared with each other."""
 
 MODEL = [*UNIT, "run"]
-FLOOR = 5.0
-"""A baseline below this BLEU on every test set decides no claim about translation."""
+FLOOR = 5.0  # a baseline below this BLEU on every test set decides no claim about translation
 
 
 class Evidence:

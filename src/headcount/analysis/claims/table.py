@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcount.analysis.captions import note
 from headcount.analysis.cells import bounds
 from headcount.analysis.claims import estimates, metrics, voita
 from headcount.analysis.claims.claims import PAPERS, ledger, paper_of, paper_value, printed_line
@@ -36,11 +37,11 @@ def metric_of(name: str) -> tuple[Callable, dict[str, Any], list[str]]:
     return function, given | frames, [*frames.values(), *compares]
 
 
-def measure(name: str, evidence: Evidence, structure: bool = False) -> pd.DataFrame:
+def measure(name: str, evidence: Evidence) -> pd.DataFrame:
     """Return a claim's number for every model, without rows if its runs are not there."""
     claim = ledger().claims[name]
     function, arguments, sources = metric_of(name)
-    frames = {key: evidence.frame(key, structure or claim.needs.structure) for key in sources}
+    frames = {key: evidence.frame(key, claim.needs.structure) for key in sources}
     if any(frame.empty for frame in frames.values()):
         return pd.DataFrame()
     rows = function(**{key: frames.get(str(given), given) for key, given in arguments.items()})
@@ -115,27 +116,12 @@ def _reason(row: dict[str, Any]) -> str:
     return f"{part}{text} ({row['scope']}){collapsed}"
 
 
-def elsewhere(table: pd.DataFrame, evidence: Evidence) -> dict[str, dict[str, Any]]:
-    """Return the claims that have no row: why, and which runs and experiments decide them."""
-    missing = [name for name in ledger().claims if name not in set(table["claim"])]
-    needs = {
-        name: ledger().claims[name].needs.model_dump(exclude={"structure"}) for name in missing
-    }
-    return {name: {"reason_code": _why_missing(name, evidence), **needs[name]} for name in missing}
-
-
-def _why_missing(name: str, evidence: Evidence) -> str:
-    numbers = measure(name, evidence)
-    if len(numbers):
-        return "part_missing" if decide(numbers, ledger().claims[name].test) else "no_interval"
-    return "untrained_baseline" if len(measure(name, evidence, structure=True)) else "no_such_run"
-
-
-def caption(table: pd.DataFrame) -> str:
+@note
+def verdict_counts(frame: pd.DataFrame) -> str:
     """Return how many claims hold, and how many need other experiments."""
-    counts = {verdict: sum(table["verdict"] == verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
+    counts = {verdict: sum(frame["verdict"] == verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
     shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    others = len(ledger().claims) - len(table)
+    others = len(ledger().claims) - len(frame)
     return f"Claims of the papers: {shown}. {others} more need other experiments."
 
 

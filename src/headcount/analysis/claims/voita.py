@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.analysis.claims import estimates as est
 from headcount.analysis.claims.estimates import BOUNDS
 from headcount.analysis.claims.evidence import BASE, MODEL, UNIT
-from headcount.analysis.stats import shuffled_p, spearman
+from headcount.analysis.stats import shuffled_p
 
 SWEEP, LAYER = [*UNIT, "test_set"], [*MODEL, "layer"]
 _SHUFFLES = 9999
@@ -114,7 +114,7 @@ def penalty_rank(sweeps: pd.DataFrame) -> pd.DataFrame:
         if len(sweep) < 3 or np.ptp(sides[1]) == 0:
             return None
         p = shuffled_p(*sides, np.zeros(len(sweep)), _SHUFFLES)
-        return {"value": spearman(*sides), "shuffled_p": p}
+        return {"value": np.corrcoef(*sides)[0, 1], "shuffled_p": p}
 
     return est.by_group(sweeps.drop_duplicates(MODEL), [*UNIT, "scope"], correlation)
 

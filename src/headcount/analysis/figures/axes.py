@@ -3,14 +3,8 @@
 from typing import Any
 
 import pandas as pd
+from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.ticker import (
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
 
 from headcount.analysis.captions import fill
 from headcount.analysis.figures.style import symlog_ticks
@@ -82,27 +76,22 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     scale = options.get("scale", "linear")
     if scale.startswith("log"):
         getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
     elif scale == "symlog":
         _set_symlog(panel, side, options.get("linear", 1))
     if options.get("integer"):
         width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
-        axis.set_major_locator(MaxNLocator(6 if width > 2.5 else 4, integer=True))
+        axis.set_major_locator(ticker.MaxNLocator(6 if width > 2.5 else 4, integer=True))
     if "ticks" in options:
         _set_ticks(panel, side, options["ticks"], frame)
     axis.set_inverted(options.get("reverse", False) or axis.get_inverted())
     if options.get("tight"):
         panel.margins(**{side: 0})
     if options.get("percent"):
-        axis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
-    limits = {
-        name: options[key] for key, name in (("min", "bottom"), ("max", "top")) if key in options
-    }
-    if side == "x":
-        limits = {{"bottom": "left", "top": "right"}[name]: value for name, value in limits.items()}
-    getattr(panel, f"set_{side}lim")(**limits)
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
+    getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))
 
 
 def _set_symlog(panel: Axes, side: str, linear: float) -> None:
@@ -133,7 +122,7 @@ def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
     places = [float(value) for value in ticks]
     rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
     getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
-    getattr(panel, f"{side}axis").set_minor_locator(NullLocator())
+    getattr(panel, f"{side}axis").set_minor_locator(ticker.NullLocator())
 
 
 def _is_long(panel: Axes, ticks: dict) -> bool:

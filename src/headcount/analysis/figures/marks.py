@@ -1,6 +1,9 @@
-"""Marks that a figure's declaration names: each draws rows of a frame on one panel."""
+"""Marks that a figure's declaration names; they draw rows of a frame on one panel.
 
-from collections.abc import Callable
+Arguments: the panel, the rows, the layer of the declaration, the style of these rows, and `place`,
+a shift along x between −0.5 and 0.5 for styles side by side.
+"""
+
 from typing import Any
 
 import numpy as np
@@ -13,24 +16,10 @@ from headcount.analysis.figures.style import GREY
 
 _RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 
-Mark = Callable[..., Any]
-MARKS: dict[str, Mark] = {}
-
 _MARKED = 8  # markers on a long curve
 _REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
 
 
-def mark(function: Mark) -> Mark:
-    """Register a mark by its name.
-
-    Arguments: the panel, the rows, the layer of the declaration, the style of these rows, and
-    `place`, a shift along x between −0.5 and 0.5 for styles side by side.
-    """
-    MARKS[function.__name__] = function
-    return function
-
-
-@mark
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a curve, with `low` and `high` as a band or as error bars (`interval: bars`).
 
@@ -54,7 +43,6 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
         panel.fill_between(x, low.clip(lower=layer.get("floor")), high, **band)
 
 
-@mark
 def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw points with error bars from `low` to `high`, along y or with `along: x` along x."""
     x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), _numbers(rows[layer["y"]])
@@ -64,7 +52,6 @@ def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: flo
     panel.errorbar(x, y, **sides, **(bars | style | {"linestyle": ""}))
 
 
-@mark
 def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw bars of `y` at `x`, from `bottom` on, with error bars from `low` to `high`."""
     x, width = _numbers(rows[layer["x"]]), layer.get("width", 0.8)
@@ -79,31 +66,15 @@ def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     panel.grid(axis="x", visible=False)
 
 
-@mark
 def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a dot for every row."""
     x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
-    if "jitter" in layer:
-        shifts = np.random.default_rng(1).uniform(-0.5, 0.5, len(rows))
-        x = x + _shift(layer, place) + shifts * layer["jitter"]
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
     if "markerfacecolor" in style:
         look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
     panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
-@mark
-def box(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw quartiles and extremes of `y` for every `x`."""
-    look = {"color": style.get("color", "black")}
-    for x, group in rows.groupby(_numbers(rows[layer["x"]])):
-        values = group[layer["y"]].dropna().astype(float)
-        lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops", "medianprops"), look)
-        where = {"positions": [x + _shift(layer, place)], "widths": layer.get("width", 0.5)}
-        panel.boxplot(values, whis=(0, 100), manage_ticks=False, **where, **lines)
-
-
-@mark
 def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a horizontal line at `y` of the first row, or at the number `at`."""
     if "at" in layer or len(rows):
@@ -111,35 +82,29 @@ def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: floa
         panel.axhline(y, **(_REFERENCE | _line_style(style)))
 
 
-@mark
 def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a vertical line at `x` of every row, or at the number `at`."""
     places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
-    for number, x in enumerate(dict.fromkeys(places)):
-        look = _REFERENCE | _line_style(style)
-        panel.axvline(x, **(look | {"label": None} if number else look))
+    for x in dict.fromkeys(places):
+        panel.axvline(x, **(_REFERENCE | _line_style(style)))
 
 
-@mark
 def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Fill the horizontal band between `low` and `high` of every row."""
     look = {"color": style.get("color", GREY), "alpha": 0.25, "linewidth": 0, "zorder": 0.5}
-    for number, (low, high) in enumerate(zip(rows[layer["low"]], rows[layer["high"]], strict=True)):
-        panel.axhspan(low, high, label=None if number else style.get("label"), **look)
+    for low, high in rows[[layer["low"], layer["high"]]].to_numpy(float):
+        panel.axhspan(low, high, label=style.get("label"), **look)
 
 
-@mark
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw the line on which x and y are equal; with `equal: true` both axes are alike."""
+    """Draw the line on which x and y are equal, and make both axes alike."""
     panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
-    if layer.get("equal"):
-        sides = np.array([panel.get_xlim(), panel.get_ylim()])
-        room = 0.04 * np.ptp(sides)
-        ends = (sides.min() - room, sides.max() + room)
-        panel.set(xlim=ends, ylim=ends, aspect="equal")
+    sides = np.array([panel.get_xlim(), panel.get_ylim()])
+    room = 0.04 * np.ptp(sides)
+    ends = (sides.min() - room, sides.max() + room)
+    panel.set(xlim=ends, ylim=ends, aspect="equal")
 
 
-@mark
 def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Write the column `text` beside points."""
     x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
@@ -148,7 +113,6 @@ def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: flo
         panel.annotate(str(text), at, fontsize=7.5, color=style.get("color", "black"), **offset)
 
 
-@mark
 def heat(
     panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float, norm: Normalize
 ) -> Any:
@@ -182,6 +146,13 @@ def heat(
         text = layer["text"].format(**row).strip()
         panel.text(row["_x"], row["_y"], text, **look).set_in_layout(False)
     return image
+
+
+# Marks by name.
+MARKS = {
+    function.__name__: function
+    for function in (line, points, bars, scatter, level, vertical, span, diagonal, labels, heat)
+}
 
 
 def _numbers(values: pd.Series) -> np.ndarray:

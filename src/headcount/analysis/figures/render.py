@@ -6,28 +6,16 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize, SymLogNorm, TwoSlopeNorm
+from matplotlib.colors import LogNorm, Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
 from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
-from headcount.analysis.figures import special
+from headcount.analysis.figures import special, style
 from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
 from headcount.analysis.figures.prepare import is_category, prepared, with_places
-from headcount.analysis.figures.style import (
-    PAGE,
-    colour_bar,
-    grid,
-    legend_above,
-    make_styles,
-    message,
-    set_title,
-    shades,
-    style_groups,
-    use_style,
-)
 from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Draw, Output
 
@@ -47,15 +35,17 @@ class _Panel(NamedTuple):
 
 def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
-    use_style()
+    style.use_style()
     spec = output.draw
     if frame.empty:
-        return message("This experiment has no such run.")
+        return style.message("This experiment has no such run.")
     if spec.frame:
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
     spec, frame = prepared(spec, frame)
-    output, collapsed = output.model_copy(update={"draw": spec}), _collapsed(output, data)
+    output = output.model_copy(update={"draw": spec})
+    marked = "masks" in output.kinds
+    collapsed = data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
@@ -66,27 +56,17 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     for item in panels:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
-        set_title(panel, item.title + _remark(spec, item.rows, collapsed))
-    used = {(item.row, item.column) for item in panels}
-    for row, line in enumerate(axes):
-        for column, panel in enumerate(line):
-            if (row, column) not in used:
-                panel.remove()
+        style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
+    style.remove_empty(figure)
     lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
         above = item.row < lowest[item.column]
         set_axes(axes[item.row][item.column], above, output, frame, data)
     if image is not None:
-        colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
-    order = [style["label"] for style in styles.values()]
-    legend_above(figure, (axes[item.row][item.column] for item in panels), order)
+        style.colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
+    order = [look["label"] for look in styles.values()]
+    style.legend_above(figure, (axes[item.row][item.column] for item in panels), order)
     return figure
-
-
-def _collapsed(output: Output, data: Data) -> pd.DataFrame:
-    """Return pair, run and seed of the trainings that are marked; none without `masks`."""
-    marked = "masks" in output.kinds
-    return data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
 
 
 def _styles(
@@ -104,13 +84,13 @@ def _styles(
         labels = collapse_labels(trainings.merge(shown), collapsed)
     texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
     every = list(dict.fromkeys([*known, *values]))
-    styles = make_styles(every, texts | output.draw.labels, labels)
+    styles = style.make_styles(every, texts | output.draw.labels, labels)
     for value, colour in output.draw.colours.items():
         styles.get(value, {})["color"] = colour
     if output.draw.ordered:
-        for style, colour in zip(styles.values(), shades(len(styles)), strict=True):
-            style["color"] = colour
-    return {value: style for value, style in styles.items() if value in values}
+        for look, colour in zip(styles.values(), style.shades(len(styles)), strict=True):
+            look["color"] = colour
+    return {value: look for value, look in styles.items() if value in values}
 
 
 def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
@@ -147,7 +127,7 @@ def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple
         if not present or not spec.split_styles:
             yield key, rows
             continue
-        for group in style_groups(present):
+        for group in style.style_groups(present):
             yield key, rows[rows[spec.style].isin(group)]
 
 
@@ -155,7 +135,7 @@ def _columns(spec: Draw, count: int) -> int:
     """Return the number of panels in a row, of so many."""
     if not spec.across:
         return min(count, spec.abreast or _ABREAST)
-    most = spec.abreast or int((PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
+    most = spec.abreast or int((style.PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
     return -(-count // -(-count // most))
 
 
@@ -170,7 +150,7 @@ def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]
     rows, columns = (1 + max(getattr(item, side) for item in panels) for side in ("row", "column"))
     size = tuple(spec.size) or ((4.2, 3.0) if columns < 3 else (3.2, 2.9))
     margins = (_BESIDE if spec.colour else 0, 0.6)
-    return grid(rows, columns, size, margins, sharey=spec.share_y)
+    return style.grid(rows, columns, size, margins, sharey=spec.share_y)
 
 
 def _draw_layers(
@@ -218,13 +198,10 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     """Return the scale of colours, the same for all panels."""
     values = frame[layer["colour"]].astype(float)
     low, high = spec.colour.get("limits", (values.min(), values.max()))
-    kind, centre = spec.colour.get("scale", "linear"), spec.colour.get("centre")
     most = max(abs(low), abs(high)) or 1.0
+    kind = spec.colour.get("scale", "linear")
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
         return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
-    if centre is not None:
-        reach = max(abs(low - centre), abs(high - centre)) or 1.0
-        return TwoSlopeNorm(centre, centre - reach, centre + reach)
     return Normalize(low, high)

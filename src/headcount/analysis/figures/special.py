@@ -1,7 +1,6 @@
 """Figures that a declaration cannot describe, drawn by hand."""
 
 import unicodedata
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,25 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from headcount.analysis.captions import fill
-from headcount.analysis.collapse import Collapsed, collapse_labels
+from headcount.analysis.figures import style
 from headcount.analysis.figures.axes import label_cells, set_axis
 from headcount.analysis.figures.marks import MARKS
 from headcount.analysis.figures.prepare import with_places
-from headcount.analysis.figures.style import (
-    GREY,
-    PAGE,
-    colour_bar,
-    draw_legend,
-    grid,
-    legend_above,
-    make_styles,
-    message,
-    set_title,
-    style_groups,
-)
 from headcount.analysis.frames import HEAD, RUN, Data
 from headcount.analysis.outputs import Output
 
@@ -49,10 +35,10 @@ def importance_distribution(
     parts = [
         (pair, rows, runs)
         for pair, rows in frame.groupby("pair", sort=False)
-        for runs in style_groups([run for run in styles if run in set(rows["run"])])
+        for runs in style.style_groups([run for run in styles if run in set(rows["run"])])
     ]
     height = max(2.6, 0.45 * max(len(runs) for *_, runs in parts))
-    figure, axes = grid(len(parts), 2, (4.5, height), (0, 0.6))
+    figure, axes = style.grid(len(parts), 2, (4.5, height), (0, 0.6))
     scale = {"scale": "linear" if (frame["importance"] <= 0).any() else "log"}
     label = fill(output.draw.x["label"], output, frame, data)
     for (left, right), (pair, rows, runs) in zip(axes, parts, strict=True):
@@ -63,77 +49,35 @@ def importance_distribution(
         left.invert_yaxis()
         left.grid(axis="y", visible=False)
         right.axhline(1, color="black", linewidth=0.6)
-        set_title(left, pair)
+        style.set_title(left, pair)
         set_axis(left, "x", scale, frame, label)
         set_axis(right, "x", {"integer": True}, frame, "rank (1: most important)")
         set_axis(right, "y", scale, frame, "importance / mean importance")
-    draw_legend(figure, {style["label"]: Line2D([], [], **style) for style in styles.values()})
+    handles = {look["label"]: Line2D([], [], **look) for look in styles.values()}
+    style.draw_legend(figure, handles)
     return figure
 
 
-def _heads(panel: Axes, values: pd.Series, place: int, style: Style) -> None:
+def _heads(panel: Axes, values: pd.Series, place: int, of_run: Style) -> None:
     """Draw a dot for every head of one run, over the box of their quartiles."""
     y = place + np.random.default_rng(0).uniform(-0.3, 0.3, len(values))
     dots = pd.DataFrame({"x": values, "y": y})
-    look = {key: style[key] for key in ("color", "markerfacecolor") if key in style}
+    look = {key: of_run[key] for key in ("color", "markerfacecolor") if key in of_run}
     MARKS["scatter"](panel, dots, {"x": "x", "y": "y", "size": 7}, look | {"alpha": 0.5}, 0)
-    line = {"color": style["color"], "linewidth": 1.5}
+    line = {"color": of_run["color"], "linewidth": 1.5}
     lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
     where = {"positions": [place], "widths": 0.6, "orientation": "horizontal"}
     medians = {"medianprops": {"color": "black", "linewidth": 2}}
     panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines, **medians)
 
 
-def _ranked(panel: Axes, rows: pd.DataFrame, style: Style) -> None:
+def _ranked(panel: Axes, rows: pd.DataFrame, of_run: Style) -> None:
     """Draw the mean over seeds of the heads of every rank, with its standard deviation."""
     ranks = rows.groupby("rank")["relative"].agg(["mean", "std"]).fillna({"std": 0})
     low, high = ranks["mean"] - ranks["std"], ranks["mean"] + ranks["std"]
     table = ranks.assign(low=low.clip(lower=rows["relative"].min()), high=high).reset_index()
     layer = {"x": "rank", "y": "mean", "low": "low", "high": "high", "sparse": True}
-    MARKS["line"](panel, table, layer, style, 0)
-
-
-_TIMES = {"step": "updates", "minutes": "minutes of training"}
-_LOSSES = {"dev_loss": "dev loss", "train_loss": "training loss"}
-
-
-def loss_curves(frame: pd.DataFrame, collapsed: Collapsed) -> Figure:
-    """Draw losses of every run by updates and by minutes: means over seeds and their range."""
-    styles = make_styles(list(frame["run"].unique()), {}, collapse_labels(frame, collapsed))
-    rows = list(product(frame["pair"].unique(), style_groups(list(styles)), _LOSSES))
-    figure, axes = grid(len(rows), len(_TIMES), (4.5, 2.5), (0, 0.6), sharey="row")
-    for line, (pair, group, loss) in zip(axes, rows, strict=True):
-        of_pair = frame[(frame["pair"] == pair) & frame["run"].isin(group)]
-        for panel, time in zip(line, _TIMES, strict=True):
-            for run, of_run in of_pair.groupby("run", sort=False):
-                points = _while_all_train(of_run, time, loss)
-                layer = {"x": time, "y": "mean", "low": "min", "high": "max", "sparse": True}
-                MARKS["line"](panel, points, layer, styles[run], 0)
-            _set_axes(panel, time)
-        set_title(line[0], f"{pair}: {_LOSSES[loss]}")
-        line[0].set_ylabel("nats per target token")
-    legend_above(figure, (panel for line in axes for panel in line))
-    return figure
-
-
-def _while_all_train(curves: pd.DataFrame, time: str, loss: str) -> pd.DataFrame:
-    """Return mean and range of the loss over seeds, for the updates that all seeds have."""
-    seeds = curves.groupby("step")["seed"].transform("nunique")
-    common = curves.assign(minutes=curves["seconds"] / 60)[seeds == seeds.max()]
-    steps = common.groupby("step", as_index=False)
-    return (
-        steps[loss].agg(["mean", "min", "max"]).assign(minutes=steps["minutes"].mean()["minutes"])
-    )
-
-
-def _set_axes(panel: Axes, time: str) -> None:
-    panel.set_xlabel(_TIMES[time])
-    panel.set_xlim(left=0)
-    panel.xaxis.set_major_locator(MaxNLocator(5, integer=time == "step"))
-    panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    panel.yaxis.set_minor_formatter(NullFormatter())
+    MARKS["line"](panel, table, layer, of_run, 0)
 
 
 def attention_maps(frame: pd.DataFrame) -> Figure:
@@ -171,7 +115,7 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
             panel.yaxis.tick_right()
         panel.grid(visible=False)
         panel.set_title(title, loc="left", fontsize="small")
-    colour_bar(figure, image, "attention weight")
+    style.colour_bar(figure, image, "attention weight")
     return figure
 
 
@@ -184,7 +128,7 @@ def is_right_to_left(texts: list[str]) -> bool:
 def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
     """Return panels one below the other, with cells of a readable size."""
     wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
-    cell = min(_CELL, max(_LEAST, (PAGE - _WORDS) / max(wide)))
+    cell = min(_CELL, max(_LEAST, (style.PAGE - _WORDS) / max(wide)))
     size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
     figure = Figure(figsize=size, layout="constrained")
     return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)
@@ -195,34 +139,33 @@ def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) 
     groups = with_places(output.draw, frame).groupby(RUN, sort=False)
     trainings = [rows for _, rows in groups if rows["locked"].any()]
     if not trainings:
-        return message("No training locked a head in.")
+        return style.message("No training locked a head in.")
     columns, (layer,) = min(4, len(trainings)), output.draw.layers
-    figure, axes = grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
+    figure, axes = style.grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
     for number, rows in enumerate(trainings):
         line, column = divmod(number, columns)
         masks, slopes = (axes[2 * line + half][column] for half in range(2))
         image = MARKS["heat"](masks, rows, layer, {}, 0, norm=Normalize(0, 1))
         label_cells(masks, rows, layer, output.draw)
         _slopes(slopes, rows, styles)
-        set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
+        style.set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
         for panel, label in ((masks, ""), (slopes, "updates")):
             set_axis(panel, "x", {"integer": True, "tight": True, "min": 0}, rows, label)
         masks.tick_params(labelleft=not column, labelbottom=False)
         slopes.set_ylabel("" if column else "slope (nats)")
-    panels = [panel for line in axes for panel in line]
-    for panel in (panel for panel in panels if not panel.has_data()):
-        panel.remove()
-    colour_bar(figure, image, output.draw.colour["label"])
-    legend_above(figure, panels)
+    style.remove_empty(figure)
+    panels = list(figure.axes)
+    style.colour_bar(figure, image, output.draw.colour["label"])
+    style.legend_above(figure, panels)
     return figure
 
 
 def _slopes(panel: Axes, rows: pd.DataFrame, styles: dict[str, Style]) -> None:
     """Draw slopes of heads that were ever locked in, dotted while they were not, and of others."""
     others = rows[rows["_layer"].isna()].groupby("step")["slope_mean"].agg(["min", "median", "max"])
-    band = {"color": GREY, "alpha": 0.25, "linewidth": 0, "label": "range of other heads"}
+    band = {"color": style.GREY, "alpha": 0.25, "linewidth": 0, "label": "range of other heads"}
     panel.fill_between(others.index, others["min"], others["max"], **band)
-    panel.plot(others["median"], color=GREY, label="median of other heads")
+    panel.plot(others["median"], color=style.GREY, label="median of other heads")
     for (name, *_), head in rows.groupby(["_layer", *HEAD], sort=False):
         look = styles[name] | {"linewidth": 1, "markersize": 2.5}
         panel.plot(head["step"], head["slope_mean"], ":", color=look["color"], linewidth=0.8)

@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LogNorm, SymLogNorm, to_hex
 from matplotlib.container import Container
 from matplotlib.figure import Figure
@@ -24,14 +23,9 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
-PAGE = 9.2
-"""Width of a page in inches; a wider drawing is shrunk with its text."""
-
-MOST_STYLES = 6
-"""Most curves in a panel; more cannot be distinguished."""
-
-GREY = "#6E6E6E"
-"""Colour of references and controls."""
+PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
+MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished
+GREY = "#6E6E6E"  # colour of references and controls
 
 # Okabe and Ito's palette for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -123,6 +117,13 @@ def grid(
     return figure, figure.subplots(rows, columns, squeeze=False, **share).tolist()
 
 
+def remove_empty(figure: Figure) -> None:
+    """Remove the panels on which nothing is drawn."""
+    for panel in figure.axes:
+        if not panel.has_data() and not panel.texts:
+            panel.remove()
+
+
 def set_title(panel: Axes, title: str) -> None:
     """Write the title of a panel at its left, in as many lines as it needs."""
     width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
@@ -132,11 +133,11 @@ def set_title(panel: Axes, title: str) -> None:
     panel.set_title(wrapped, loc="left", fontsize="small")
 
 
-def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any) -> Colorbar:
+def colour_bar(figure: Figure, image: ScalarMappable, label: str) -> None:
     """Draw one colour bar at the right of all panels."""
     shrink = min(0.9, _BAR_LENGTH / figure.get_size_inches()[1])
     place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
-    bar = figure.colorbar(image, ax=figure.axes, **place, **options)
+    bar = figure.colorbar(image, ax=figure.axes, **place)
     if bar.norm.__class__ is LogNorm:
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -147,7 +148,6 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str, **options: Any
         bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
-    return bar
 
 
 def symlog_ticks(linear: float, most: float) -> dict[float, str]:

@@ -4,17 +4,14 @@ Layers and heads count from 0. The column `metric` names the score: `bleu` or `a
 """
 
 from math import ceil
-from pathlib import Path
 
 import pandas as pd
 
 from headcount.analysis.frames import BASE
-from headcount.analysis.published.numbers import Published
-from headcount.base.settings.reader import read_settings
+from headcount.analysis.published.numbers import read
 
-_PAPER = read_settings(Path(__file__).with_suffix(".yaml"), Published)
-SOURCE, METRIC, BESIDE_OURS = _PAPER.source, _PAPER.metric, _PAPER.beside_ours
-table = _PAPER.table
+PAPER = read(__file__)
+table = PAPER.table
 _MODEL = {"pair": "wmt14.en-fr", "run": BASE, "test_set": "newstest2013", "metric": "bleu"}
 _SMALL = {"pair": "iwslt14.de-en", "run": BASE, "metric": "bleu"}
 _BERT = {"pair": "MultiNLI", "run": "BERT", "test_set": "matched", "metric": "accuracy"}
@@ -23,7 +20,7 @@ _BERT_HEADS = 12  # in a layer
 
 def single_heads() -> pd.DataFrame:
     """Return Table 1: effects of masking single heads of encoder self-attention."""
-    heads = _values("table1", "delta").merge(_values("significant_table1", "significant"))
+    heads = table("table1", "delta").merge(table("significant_table1", "significant"))
     heads[["layer", "head"]] -= 1
     return heads.assign(**_MODEL, kind="enc_self")
 
@@ -33,10 +30,10 @@ def lone_heads() -> pd.DataFrame:
 
     Tables 2 and 5, then 3 and 6. Tables 2 and 3 choose the head on their own test set.
     """
-    flags = _values("significant_table5", "significant")
-    scores = _values("table5", "delta").merge(_values("table2", "dev_delta")).merge(flags)
+    flags = table("significant_table5", "significant")
+    scores = table("table5", "delta").merge(table("table2", "dev_delta")).merge(flags)
     scores = scores.assign(**_MODEL | {"test_set": "newstest2014"}, heads=16)
-    bert = _values("table6", "delta").merge(_values("table3", "dev_delta"))
+    bert = table("table6", "delta").merge(table("table3", "dev_delta"))
     bert = bert.assign(**_BERT, kind="enc_self", significant=0, heads=_BERT_HEADS)
     both = pd.concat([scores, bert], ignore_index=True)
     return both.assign(layer=both["layer"] - 1)
@@ -44,20 +41,17 @@ def lone_heads() -> pd.DataFrame:
 
 def correlations() -> pd.DataFrame:
     """Return Pearson's r of the effects of single heads on two test sets, Figure 2."""
-    r, bert = (table(name)["value"].item() for name in ("figure2", "bert_figure2"))
-    rows = [
-        _MODEL | {"other_test_set": "mtnt", "pearson": r},
-        _BERT | {"other_test_set": "mismatched", "pearson": bert},
-    ]
-    return pd.DataFrame(rows).assign(kind="all")
+    parts = [table("figure2").assign(**_MODEL), table("bert_figure2").assign(**_BERT)]
+    names = {"second": "other_test_set", "value": "pearson"}
+    return pd.concat(parts, ignore_index=True).rename(columns=names).assign(kind="all")
 
 
 def curves() -> pd.DataFrame:
     """Return BLEU as heads are pruned, Figures 3, 4 and 6d: scope, order, percent, score, delta."""
     parts = [
-        _values("figure3", "score").assign(**_MODEL, scope="all"),
-        _values("figure4", "score").assign(**_MODEL, order="importance"),
-        _values("figure6d", "score").assign(**_SMALL, scope="all"),
+        table("figure3", "score").assign(**_MODEL, scope="all"),
+        table("figure4", "score").assign(**_MODEL, order="importance"),
+        table("figure6d", "score").assign(**_SMALL, scope="all"),
     ]
     points = pd.concat(parts, ignore_index=True).astype({"percent": float})
     whole = points.groupby(["pair", "scope", "order"])["score"].transform("first")
@@ -77,7 +71,7 @@ def training() -> pd.DataFrame:
 
     Without heads it is counted as 0.
     """
-    points = _values("figure5", "kept")
+    points = table("figure5", "kept")
     epochs = points[["epoch"]].drop_duplicates()
     ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]
     points = pd.concat([points, *ends]).sort_values(["epoch", "percent"])
@@ -90,7 +84,3 @@ def speed() -> pd.DataFrame:
     wide = table("table4").pivot(index=keys, columns="measure", values="value").reset_index()
     wide = wide.assign(pair="BERT", run=BASE, phase="classify", repeats=6)
     return wide.assign(percent=100 - wide["heads"]).sort_values(["percent", "batch_size"])
-
-
-def _values(name: str, column: str) -> pd.DataFrame:
-    return table(name).rename(columns={"value": column})

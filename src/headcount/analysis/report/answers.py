@@ -17,9 +17,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.reader import read_settings
 
 TABLE = "tables/claims.csv"
-DECIDED = ("holds", "does not hold")
-"""Verdicts of decided claims, in the order of the page."""
-
+DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page
 _COLUMNS = ["claim", "paper", "place", "statement", "statistic", "verdict", "value", "low", "high"]
 _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
 
@@ -83,12 +81,12 @@ def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
         return {"question": question, "sentence": question["none"], "number": ""}
     row = known.loc[decided.idxmax()]  # the first, if none is decided
     texts = question["claims"][row["claim"]]
-    value, low, high = (texts["format"].format(row[name]) for name in ("value", "low", "high"))
+    value, low, high = (f"{row[name]:+.2f}" for name in ("value", "low", "high"))
     ends = f"95 % interval {low} to {high}" if pd.notna(row["low"]) else "without an interval"
     return {
         "question": question,
         "sentence": texts[row["verdict"]].format(limit=f"{abs(row['limit']):g}"),
-        "number": minus(f"{value} {texts['unit']}"),
+        "number": minus(f"{value} BLEU"),
         "interval": minus(f"{ends}, {_runs(row['seeds'])}"),
         "name": texts["number"],
         "collapsed": row["collapsed"],

@@ -8,15 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
-from headcount.analysis.report.answers import (
-    DECIDED,
-    TABLE,
-    answers,
-    elsewhere,
-    evidence,
-    minus,
-    read_claims,
-)
+from headcount.analysis.report import answers
 from headcount.analysis.report.layout import inline_drawing, share
 from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import sides
@@ -25,8 +17,8 @@ from headcount.base.files import read_json, write_text
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
+# Files that an experiment may have beside its tables and figures, and their names.
 _COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
-"""Files that an experiment may have beside its tables and figures, and their names."""
 
 
 def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) -> None:
@@ -58,16 +50,16 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
             "found none; name a folder such as results/quickstart"
         )
     blocks = {item.anchor: _block(item, folder, part, page) for item in shown}
-    claims = read_claims(folder)
+    claims = answers.read_claims(folder)
     where = zip(claims["files"], claims["place"], strict=True)
-    claims["evidence"] = [evidence(files, place, shown) for files, place in where]
-    answered = answers(claims) if (folder / TABLE).exists() else []
+    claims["evidence"] = [answers.evidence(files, place, shown) for files, place in where]
+    answered = answers.answers(claims) if (folder / answers.TABLE).exists() else []
     for answer in answered:
         names = (f"figure-{name}" for name in answer["question"]["figures"])
         answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
     links = {text: folder / name for name, text in _COMPANIONS.items()}
     links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
-    found = {"claims": claims.to_dict("records"), "elsewhere": elsewhere(claims)}
+    found = {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
     return part | found | {"answers": answered, "links": links, "blocks": blocks}
 
 
@@ -100,8 +92,8 @@ def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
     blocks = [block for *_, members in sections for _, of in members for block in of]
     values = {
         "experiments": parts,
-        "decided": DECIDED,
-        "minus": minus,
+        "decided": answers.DECIDED,
+        "minus": answers.minus,
         "sections": sections,
         "warnings": share(blocks, "warnings"),
         "settings": share(blocks, "notes"),

@@ -74,7 +74,8 @@ def content(
     model = settings["model"]
     models = [model, *(run.own_model(model) for run in trained_runs.values())]
     heads = max((model.grid.heads() for model in models), key=len)
-    measures = measures.assign(id=measures["measure"] + ("/" + measures["of"]).fillna(""))
+    of = measures["of"].map("/{}".format, na_action="ignore").astype(object).fillna("")
+    measures = measures.assign(id=measures["measure"] + of)
     keys = [*dict.fromkeys(measures[RUN].itertuples(index=False, name=None))]
     keys.sort(key=lambda key: key[1] not in trained_runs)
     parts = [dict(list(rows.groupby(RUN))) for rows in (measures, roles, histories)]

@@ -21,11 +21,7 @@ _CHECK = "Check the files and `pretokenised` in config/corpora.yaml."
 
 
 def corpus(counts: list[Path], segmented: list[Path]) -> pd.DataFrame:
-    """Return statistics of every split of every pair, one a row: side, statistic, value.
-
-    `highest_bleu` is the score of the first references, cut into pieces and joined again, against
-    all references. Errors of joining affect every translation with the same words.
-    """
+    """Return statistics of every split of every pair, one a row: side, statistic, value."""
     folders = {path.parent.name: path.parent for path in segmented}
     rows = []
     for path in counts:

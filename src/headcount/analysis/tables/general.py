@@ -6,14 +6,15 @@ import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import MAIN, Comparison, score_frame, t_tests
-from headcount.analysis.spread import BOOTSTRAP, over_seeds
+from headcount.analysis.scores import BOOTSTRAP, MAIN, Comparison, over_seeds, score_frame, t_tests
 from headcount.base.settings.model import ModelSettings
 
 SIZES = ["heads_per_layer", "head_width", "parameters"]
 COLUMNS = ["pair", "test_set", "run", "seed", *SIZES, "tokens_per_s", "score"]
 COLUMNS += ["delta", "delta_low", "delta_high", "p", "over", "signature"]
 _MODEL = ["pair", "test_set", "run"]
+_CUT = {"truncated": "sentences cut before translation"}
+_CUT |= {"capped": "translations at the limit on their length"}
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
 
@@ -41,14 +42,27 @@ def training_curves(curves: pd.DataFrame) -> pd.DataFrame:
     return curves
 
 
+def losses(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and range over seeds of both losses, by updates and by minutes.
+
+    They end where the training of the first seed ends.
+    """
+    long = frame.melt([*RUN, "step", "seconds"], ["dev_loss", "train_loss"], "loss")
+    groups = long.groupby(["pair", "run", "loss", "step"], sort=False)
+    table = groups["value"].agg(["mean", "min", "max", "size"])
+    table["minutes of training"] = groups["seconds"].mean() / 60
+    table = table.reset_index().assign(updates=lambda rows: rows["step"])
+    whole = table["size"] == table.groupby(["pair", "run"])["size"].transform("max")
+    names = ["pair", "run", "loss", "mean", "min", "max"]
+    return table[whole].melt(names, ["updates", "minutes of training"], "time", "at")
+
+
 def heads_per_layer(
     models_by_heads: list[dict], curves: pd.DataFrame, comparison: Comparison
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 
-    `delta` is the difference to the baseline of the seed. Its interval and p are `over` test
-    sentences. With several seeds, a row without a seed follows: means, and the interval and p of a
-    paired t-test over seeds.
+    With several seeds, a row without a seed follows: means, and a paired t-test over seeds.
     """
     speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
@@ -87,12 +101,11 @@ def points_by_heads(table: Annotated[pd.DataFrame, heads_per_layer]) -> pd.DataF
 def cut_off(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every run that cut off many sentences or translations of a test set."""
     table = frame[frame["metric"] == MAIN]
-    shares = table[["truncated", "capped"]].div(table["sentences"], axis=0)
-    most = shares.groupby([table["pair"], table["run"]], sort=False).max()
+    shares = table[[*_CUT]].div(table["sentences"], axis=0)
+    most = shares.groupby([table["pair"], table["run"]], sort=False).max().stack()
     return [
-        f"{run} of {pair}: sentences cut before translation: up to {row.truncated:.1%} of a test "
-        f"set. Translations at the limit on their length: up to {row.capped:.1%}."
-        for (pair, run), row in most[most.max(axis=1) > _FEW].iterrows()
+        f"{run} of {pair}: {_CUT[what]}: up to {share:.1%} of a test set."
+        for (pair, run, what), share in most[most > _FEW].items()
     ]
 
 

@@ -15,8 +15,7 @@ _PAPER_HEADS = 144
 def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """Return mean or variance of importance by training, and unit-free measures of inequality.
 
-    `statistic` is `mean` or `variance` (ddof 0). Measures without a unit are missing where an
-    importance is below 0. Source: Sun et al. 2020, tables 5 and 6.
+    Measures without a unit are missing where an importance is below 0.
     """
     heads = _of(importance, "importance").groupby(RUN, sort=False)["value"]
     spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), gini=gini, heads="size")
@@ -29,7 +28,7 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
 
 
 def _printed(statistic: str) -> pd.DataFrame:
-    numbers = {"variance": headmask.table(5), "mean": headmask.table(6)}
+    numbers = {"variance": headmask.table("table5"), "mean": headmask.table("table6")}
     printed = pd.concat(
         {k: t.set_index(["pair", "run"])["value"] for k, t in numbers.items()}, axis=1
     )
@@ -41,11 +40,8 @@ def _printed(statistic: str) -> pd.DataFrame:
 
 def _ratio_to_baseline(values: pd.Series) -> pd.Series:
     """Return values over the baseline's value of the pair and seed; missing where that is 0."""
-    keys = [name for name in values.index.names if name != "run"]
-    table = values.rename("value").reset_index()
-    base = table[table["run"] == BASE].drop(columns="run").rename(columns={"value": "base"})
-    ratios = table.merge(base, how="left", on=keys)
-    return (ratios["value"] / ratios["base"].where(ratios["base"] != 0)).set_axis(values.index)
+    base = values[values.index.get_level_values("run") == BASE].droplevel("run")
+    return values / base.where(base != 0).reindex(values.index.droplevel("run")).to_numpy()
 
 
 def gini(values: pd.Series) -> float:
@@ -91,10 +87,7 @@ def _rank_correlation(first: pd.Series, second: pd.Series) -> float:
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:
-    """Return every head's importance, relative to the mean size in its model, and its rank.
-
-    Rank 1 is the most important head of a model.
-    """
+    """Return every head's importance, relative to the mean size in its model, and its rank."""
     heads = _of(importance, "importance").rename(columns={"value": "importance"})
     model = heads.groupby(RUN, sort=False)["importance"]
     return heads.assign(

@@ -4,20 +4,17 @@ import pandas as pd
 
 from headcount.analysis.collapse import with_updates
 from headcount.analysis.frames import BASE
-from headcount.analysis.spread import BOOTSTRAP, over_seeds
+from headcount.analysis.scores import BOOTSTRAP, over_seeds
 from headcount.base.settings.training_runs import RunSettings
 
-CHANGE = f"{BOOTSTRAP}, of the change from no mask"
-"""Name of the interval of one seed's score."""
-
+CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score
 _POINT = ["pair", "test_set", "run", "order", "index", "heads_masked"]
 
 
 def groups(masking: pd.DataFrame, run: str = "") -> pd.DataFrame:
     """Return scores with one group of heads masked, of all runs or of the run with this name.
 
-    The order `none` masks no head. Groups of the order `group` are numbered by `index`, from the
-    most important heads on. All random groups of a run are draws of one row, `random_group`.
+    All random groups of a run are draws of one row, `random_group`.
     """
     rows = _ordered(masking, run, ["none", "group", "random_group"])
     drawn = rows["order"] == "random_group"
@@ -27,11 +24,7 @@ def groups(masking: pd.DataFrame, run: str = "") -> pd.DataFrame:
 
 
 def cumulative(masking: pd.DataFrame, run: str = "") -> pd.DataFrame:
-    """Return scores with more and more heads masked, of all runs or of the run with this name.
-
-    Heads are masked from the least important on (`ascending`), from the most important on
-    (`descending`) or in random order (`random_cumulative`).
-    """
+    """Return scores with more and more heads masked, of all runs or of the run with this name."""
     rows = _ordered(masking, run, ["ascending", "descending", "random_cumulative"])
     return over_seeds(rows, _POINT, draw="draw", bootstrap=CHANGE)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, with_paper
 from headcount.analysis.published import headmask
 from headcount.analysis.scores import MAIN, Comparison, t_tests
@@ -25,7 +24,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
         role = path.stem if path.stem in ("train", "dev") else "test"
         rows.append((path.parent.name, path.stem, role, read_json(path)["pairs_kept"]))
     printed = []
-    for row in headmask.table(1).itertuples():
+    for row in headmask.table("table1").itertuples():
         printed.append((row.pair, row.split, "train", row.value))
         for role in ("dev", "test"):
             printed += [(row.pair, split, role, np.nan) for split in getattr(row, role).split()]
@@ -36,9 +35,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
 def scores(comparison: Comparison, number: int) -> pd.DataFrame:
     """Return the scores that table `number` shows, each of ours followed by the paper's.
 
-    A statistic a row. Of a seed: the score and, beside a baseline, `delta` in points with interval
-    and p by paired bootstrap. Over seeds, without a seed: means and, from two seeds on, deviations
-    (ddof 1), and interval and p of a paired t-test of the deltas.
+    A statistic a row: of every seed, then without a seed over all seeds.
     """
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")
@@ -67,23 +64,17 @@ def _long(table: pd.DataFrame, statistics: dict[str, str]) -> pd.DataFrame:
 
 def _printed(number: int, chosen: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of table `number`, and of others with our languages and test sets."""
-    tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
-    printed = pd.concat(tables, ignore_index=True).rename(columns={"value": "score"})
+    tables = [headmask.table(f"table{n}", "score").assign(table=n) for n in (2, 3, 4)]
+    printed = pd.concat(tables, ignore_index=True)
     printed = printed[(printed["table"] == number) | _task(printed).isin(_task(chosen))]
     same = ["table", "pair", "test_set"]
     base = printed.loc[printed["run"] == BASE, [*same, "score"]]
     rows = base.rename(columns={"score": "base"}).merge(printed, on=same)
     rows["delta"] = (rows["score"] - rows["base"]).round(2).where(rows["run"] != BASE)
-    return _long(rows.assign(signature=headmask.METRIC), {"score": MAIN, "delta": "delta"})
+    return _long(rows.assign(signature=headmask.PAPER.metric), {"score": MAIN, "delta": "delta"})
 
 
 def _task(table: pd.DataFrame) -> pd.Series:
     """Return languages and test set of every row, by which our pairs match the paper's."""
     languages = table["pair"].map(lambda pair: "-".join(parse_pair(pair)[1:]))
     return languages + "/" + table["test_set"].str.lower()
-
-
-@note
-def headmask_paper() -> list[str]:
-    """Return sentences on the rows of the HeadMask paper."""
-    return [f"Source paper: {headmask.SOURCE}.", headmask.BESIDE_OURS]

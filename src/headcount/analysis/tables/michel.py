@@ -1,7 +1,6 @@
 """Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Annotated, Any
 
 import pandas as pd
@@ -13,14 +12,9 @@ from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
 from headcount.base.addresses import KINDS
-from headcount.base.settings.training_runs import RunSettings
 
-LEVEL = 0.01
-"""Significance level of the paper for masking one head."""
-
-TASK = [*RUN, "test_set"]
-"""Columns that identify the scores of one model."""
-
+LEVEL = 0.01  # significance level of the paper for masking one head
+TASK = [*RUN, "test_set"]  # columns that identify the scores of one model
 SCORES = ["score", "delta", "delta_low", "delta_high", "p"]
 _TESTS = [*TASK, "other_test_set"]
 
@@ -41,10 +35,7 @@ def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 
 def single_heads(masked: Masked) -> pd.DataFrame:
-    """Return the effect of masking each head alone.
-
-    `p_holm` is corrected for all heads of the model. `significant` is 1 where p < `LEVEL`.
-    """
+    """Return the effect of masking each head alone."""
     single = masked[masked["order"] == "single"]
     single = single.assign(
         p_holm=single.groupby(TASK, sort=False)["p"].transform(holm),
@@ -60,10 +51,7 @@ def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame
 
 
 def lone_heads(masked: Masked) -> pd.DataFrame:
-    """Return the change if a layer keeps one head of an attention type: the best one on dev.
-
-    `head` stays, one of `heads`. `significant` is 1 where p < `LEVEL` on the test set.
-    """
+    """Return the change if a layer keeps one head of an attention type: the best one on dev."""
     alone = masked[masked["order"] == "all_but_one"].sort_values("index", kind="stable")
     dev = alone[alone["test_set"] == "dev"].set_index([*RUN, *HEAD])[["delta", "p"]]
     tested = alone[alone["test_set"] != "dev"].join(dev.add_prefix("dev_"), on=[*RUN, *HEAD])
@@ -77,18 +65,15 @@ def lone_heads(masked: Masked) -> pd.DataFrame:
 
 def effects(masked: Masked) -> pd.DataFrame:
     """Return the effects of every head on two test sets, for all pairs of test sets; dev last."""
-    parts = []
     single = masked[masked["order"] == "single"]
-    for _, model in single.groupby(RUN, sort=False):
-        dev, *tests = model["test_set"].unique()  # dev is the first in the file
-        by_test = dict(list(model.groupby("test_set")))
-        for one, other in combinations([*tests, dev], 2):
-            second = by_test[other][[*RUN, *HEAD, "test_set", "delta"]]
-            second = second.rename(
-                columns={name: f"other_{name}" for name in ("test_set", "delta")}
-            )
-            parts.append(by_test[one].merge(second, on=[*RUN, *HEAD]))
-    return pd.concat(parts, ignore_index=True)[[*_TESTS, *HEAD, "delta", "other_delta"]]
+    place = single.groupby(RUN)["test_set"].transform(lambda tests: pd.factorize(tests)[0])
+    single = single.assign(place=place.mask(place == 0, len(single)))  # dev is the first in files
+    other = single[[*RUN, *HEAD, "test_set", "delta", "place"]]
+    both = single.merge(other, on=[*RUN, *HEAD], suffixes=("", "_2")).query("place < place_2")
+    both["model"] = both.groupby(RUN, sort=False).ngroup()
+    both = both.sort_values(["model", "place", "place_2"], kind="stable", ignore_index=True)
+    both = both.rename(columns={"test_set_2": "other_test_set", "delta_2": "other_delta"})
+    return both[[*_TESTS, *HEAD, "delta", "other_delta"]]
 
 
 def with_correlation(frame: pd.DataFrame) -> pd.DataFrame:
@@ -125,12 +110,6 @@ def metric(output: Output) -> str:
 
 
 @note
-def compare_changes(output: Output) -> str:
-    """Return a sentence on the paper's BLEU beside ours."""
-    return michel.BESIDE_OURS if output.csv["score"] == "bleu" else ""
-
-
-@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
     return "sentences" if output.csv["score"] == "bleu" else "pairs"
@@ -142,11 +121,10 @@ def ablated_on(
     ablation_facts: list[dict],
     classifier_facts: list[dict],
     settings: Mapping[str, Any],
-    trained_runs: dict[str, RunSettings],
 ) -> list[str]:
     """Return sentences on the test sets, their sizes and the models."""
     if ablation_facts:
-        return [scored(ablation_facts), *setting(frame, settings, trained_runs)]
+        return [scored(ablation_facts), *setting(frame, settings)]
     sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
     return [f"Accuracy in percent on {', '.join(dict.fromkeys(sizes))}; changes in points."]
 

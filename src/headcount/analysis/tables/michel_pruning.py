@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import importance_measure, note
 from headcount.analysis.frames import HEAD, RUN, grouped, with_paper
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
@@ -13,15 +12,9 @@ from headcount.analysis.tables.michel import SCORES, TASK, Masked, beside_paper
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 
-KEPT = 0.95
-"""Share of the score with all heads that counts as kept."""
-
-FLOOR = 2.0
-"""A checkpoint with less BLEU has no profile: shares of it mean nothing."""
-
-SHARES = (20, 40, 60)
-"""Percent of heads pruned at which profiles of checkpoints are compared."""
-
+KEPT = 0.95  # share of the score with all heads that counts as kept
+FLOOR = 2.0  # a checkpoint with less BLEU has no profile: shares of it mean nothing
+SHARES = (20, 40, 60)  # percent of heads pruned at which profiles of checkpoints are compared
 _ENDS = 15  # percentage points from 0 and 100
 _CURVE = [*TASK, "scope", "order", "draw"]
 _STEP = {"heads_masked": "at", "percent": "percent", "delta": "delta", "delta_low": "low"}
@@ -71,24 +64,20 @@ def judged(points: pd.DataFrame) -> pd.DataFrame:
     `falls_*` is the first loss with p < `ALPHA`, `holds_*` the last step before it. Every step up
     to `keeps_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
     """
-    curve = grouped(points, _CURVE).ngroup()
-    points = points.assign(curve=curve).sort_values(["curve", "percent"], kind="stable")
-    first = points.drop_duplicates("curve").set_index("curve")
-    known = points.dropna(subset="p")
-    lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).groupby(known["curve"]).cummax()
-    sides = {"holds": known[~lost].drop_duplicates("curve", keep="last")}
-    sides["falls"] = known[lost].drop_duplicates("curve")
-    by_curve = points.groupby("curve")
-    good = points["score"] >= KEPT * by_curve["score"].transform("first")
-    second = points[by_curve.cumcount() == 1].set_index("curve")["percent"]
-    step = second.reindex(first.index) - first["percent"]
-    table = first[_CURVE].assign(heads=first["scope_heads"], step=step)
-    for name, rows in sides.items():
-        table = table.join(
-            rows.set_index("curve")[[*_STEP]].rename(columns=_STEP).add_prefix(f"{name}_")
-        )
-    kept = points[good.groupby(points["curve"]).cummin()].groupby("curve")["percent"].max()
-    return table.assign(keeps_percent=kept.where(step.notna()))
+    curves = grouped(points.sort_values("percent", kind="stable"), _CURVE)
+    order = points[_CURVE].drop_duplicates()
+    return order.merge(curves.apply(_judge).reset_index(), on=_CURVE)
+
+
+def _judge(curve: pd.DataFrame) -> pd.Series:
+    known = curve.dropna(subset="p")
+    lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).cummax()
+    percent = curve["percent"].to_numpy(float)
+    cells = {"heads": curve["scope_heads"].iloc[0], "step": np.diff(percent[:2]).sum() or np.nan}
+    for name, row in {"holds": known[~lost].tail(1), "falls": known[lost].head(1)}.items():
+        cells |= {f"{name}_{new}": row[old].max() for old, new in _STEP.items()}
+    kept = percent[(curve["score"] >= KEPT * curve["score"].iloc[0]).cummin()]
+    return pd.Series(cells | {"keeps_percent": kept[-1] if len(curve) > 1 else np.nan}, dtype=float)
 
 
 def pruning(
@@ -110,12 +99,12 @@ def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
     """Return mean scores over the steps of pruning, beside means over the paper's curves."""
     ours = areas if len(areas) else classifier_areas[classifier_areas["scope"] == "all"]
     metric = "bleu" if len(areas) else "accuracy"
-    rows = []
-    for key, curve in grouped(michel.curves(), [*_CURVE[:2], "test_set", "scope", "order"]):
-        mean = np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
-        rows.append((*key, mean))
-    paper = pd.DataFrame(rows, columns=["pair", "run", "test_set", "scope", "order", "area"])
-    return beside_paper(ours.assign(metric=metric), paper.assign(metric="bleu"))
+    curves = grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
+    paper = curves[["score", "percent"]].apply(
+        lambda curve: np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
+    )
+    paper = paper.rename("area").reset_index().assign(metric="bleu")
+    return beside_paper(ours.assign(metric=metric), paper)
 
 
 def as_compared(importance: pd.DataFrame, keys: list[str], settings: Any) -> pd.Series:
@@ -133,10 +122,7 @@ def removal(
     points: Profile,
     settings: Any,
 ) -> pd.DataFrame:
-    """Return all heads in the order in which pruning by importance removes them.
-
-    `goes_at` and `goes_percent` are heads removed at the step that removes the head.
-    """
+    """Return all heads in the order in which pruning by importance removes them."""
     heads = importance[importance["statistic"] == "importance"]
     heads = heads.assign(importance_compared=as_compared(heads, RUN, settings))
     heads = heads.rename(columns={"value": "importance"}).drop(columns="statistic")
@@ -222,10 +208,7 @@ def _of_importance(heads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _statistics(profile: pd.DataFrame) -> pd.Series:
-    """Return what one profile keeps at `SHARES`, and how it differs from a straight line.
-
-    `end_mass` is the share of the inner points within `_ENDS` of 0 or 100 %.
-    """
+    """Return what one profile keeps at `SHARES`, and how it differs from a straight line."""
     x = profile["percent"].to_numpy(float)
     names = [name for name in ("kept", "kept_low", "kept_high") if name in profile]
     cells = {
@@ -241,18 +224,3 @@ def _statistics(profile: pd.DataFrame) -> pd.Series:
     inner = kept[1:-1]
     near = (abs(inner - 100) <= _ENDS) | (abs(inner) <= _ENDS)
     return pd.Series(cells | {"end_mass": near.mean() if len(near) else np.nan})
-
-
-@note
-def pruning_importance(settings: Any) -> str:
-    """Return sentences on the importance by which heads are pruned."""
-    if "importance" not in settings:
-        return (
-            "Importance: size of the derivative of the loss of a pair by the multiplier of a head, "
-            "mean over dev, divided by the L2 norm of its layer unless the settings differ."
-        )
-    ablation, importance = settings["ablation"], settings["importance"]
-    by_layer = ablation.normalise == "layer_l2"
-    scaled = " Before ranking, divided by the L2 norm of its layer and type." if by_layer else ""
-    again = " It is measured again after each step." if ablation.reestimate else ""
-    return importance_measure({"importance": importance}) + scaled + again

@@ -1,7 +1,5 @@
 """Speed of models without a share of their heads, and the time that importance takes."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -16,11 +14,7 @@ _SETUP = [*RUN, "phase", "batch_size"]
 
 
 def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
-    """Return sentences per second by percent of heads removed, phase and batch size.
-
-    `mean` and `sd` (ddof 1) are over repeats, `steps` are of the search, per sentence. `speedup`
-    compares steps per second with the model with all heads.
-    """
+    """Return sentences per second by percent of heads removed, phase and batch size."""
     raw = share_speed.assign(
         rate=share_speed["sentences"] / share_speed["seconds"],
         steps=share_speed["steps"] / share_speed["sentences"],
@@ -53,9 +47,8 @@ def importance_time(importance_speed: pd.DataFrame) -> pd.DataFrame:
     for key, times in importance_speed.groupby(RUN, sort=False):
         logs = np.log(times.pivot(index="repeat", columns="work", values="seconds"))
         gaps = (logs["importance"] - logs["training"]).to_numpy()
-        ends = paired_t(gaps)[:2] if len(gaps) > 1 else (np.nan, np.nan)
-        means = logs.mean()
-        rows.append((*key, len(gaps), *np.exp([*means, gaps.mean(), *ends])))
+        ends = paired_t(gaps)[:2]
+        rows.append((*key, len(gaps), *np.exp([*logs.mean(), gaps.mean(), *ends])))
     columns = [*RUN, "repeats", "importance", "training", "ratio", "ratio_low", "ratio_high"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -63,12 +56,6 @@ def importance_time(importance_speed: pd.DataFrame) -> pd.DataFrame:
 @note
 def timed_on(data: Data) -> str:
     """Return a sentence on the text and the machines that speeds were measured with."""
-    facts: list[dict[str, Any]] = [
-        read_json(path.with_suffix(".json")) for path in data.files("share_speed")
-    ]
-    machines = {
-        f"{run['sentences']} sentences of dev, {run['threads']} thread(s) of a {run['device']}, "
-        f"beam {run['beam']}"
-        for run in facts
-    }
-    return f"Timed on {'; '.join(sorted(machines))}."
+    facts = (read_json(path.with_suffix(".json")) for path in data.files("share_speed"))
+    text = "{sentences} sentences of dev, {threads} thread(s) of a {device}, beam {beam}"
+    return f"Timed on {'; '.join(sorted({text.format(**run) for run in facts}))}."

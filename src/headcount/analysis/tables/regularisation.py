@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
@@ -10,10 +9,9 @@ from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN
 from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
-from headcount.analysis.tables.lock_in import Heads, History, Runs, run_settings
+from headcount.analysis.tables.lock_in import History, LockedIn, Runs, run_settings
 
-ENOUGH = 3
-"""Seeds from which on a run may be chosen although other runs have more."""
+ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
 DEV, MEAN, TUNED = "dev", "mean", "tuned dropout"
 _REFERENCES = ["baseline", "same dropout", TUNED]
@@ -92,7 +90,7 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     pairs = pairs[pairs["run"] != pairs["against"]]
     pairs["delta"] = pairs["value"] - pairs["other"]
     deltas = pairs.groupby([*_CELL, "reference", "against"], sort=False)["delta"]
-    tests = [paired_t(delta) if len(delta) > 1 else (np.nan,) * 3 for _, delta in deltas]
+    tests = [paired_t(delta) for _, delta in deltas]
     differences = deltas.agg(value="mean", seeds="size")
     ends = pd.DataFrame(tests, differences.index, ["low", "high", "p"], float)
     means = means.reset_index()
@@ -138,7 +136,7 @@ def by_way(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def variants(
-    curves: pd.DataFrame, scores: list[dict], history: History, heads: Heads, trained_runs: Runs
+    curves: pd.DataFrame, scores: list[dict], history: History, heads: LockedIn, trained_runs: Runs
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
     settings, alike = run_settings(trained_runs), ["n", "dropout", "after", "rest"]
@@ -180,8 +178,7 @@ def _masked(curves: pd.DataFrame, history: pd.DataFrame, heads: pd.DataFrame) ->
     terms = {"harmful_share": harm * masks, "masked_growth": growth * masks}
     terms |= {"heads_harmful_share": harm * alike, "heads_growth": growth * alike}
     means = pd.DataFrame(terms).groupby(RUN).sum().div(masks.groupby(RUN).sum(), axis=0)
-    locked = (
-        curves[RUN].drop_duplicates().set_index(RUN).join(heads.groupby(RUN)["locked_ever"].sum())
-    )
+    counts = heads.groupby(RUN).size().rename("locked_ever")
+    locked = curves[RUN].drop_duplicates().set_index(RUN).join(counts)
     table = locked.fillna(0.0).join(means).rename_axis(columns="statistic")
     return table.stack().dropna().rename("value").reset_index()

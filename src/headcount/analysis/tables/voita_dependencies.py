@@ -21,9 +21,7 @@ _POINTS = ["pair", "run", *_TEST, "accuracy", "low", "high", "baseline", "seed"]
 def best_heads(syntax: pd.DataFrame, settings: dict[str, Any]) -> pd.DataFrame:
     """Return the best encoder head of every model, treebank, relation and direction.
 
-    `held_out` is the accuracy on every second sentence of the head that is best on the others. p is
-    McNemar's, against the positional baseline, times the number of heads. `heads_above` exceed the
-    baseline by the margin of the settings.
+    p is McNemar's, against the positional baseline, times the number of heads.
     """
     rows = syntax.assign(above=exceeds(syntax, settings["roles"]))
     tests = rows.groupby([*RUN, *_TEST], sort=False)
@@ -52,10 +50,7 @@ def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
 def best_on_first_treebank(
     best: Annotated[pd.DataFrame, best_heads], collapsed: Collapsed
 ) -> pd.DataFrame:
-    """Return the best heads of every model on its first treebank, then the paper's.
-
-    For the figure, `_model` and `_test` name them; `_model` says which trainings collapsed.
-    """
+    """Return the best heads of every model on its first treebank, then the paper's."""
     ours = on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
     labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
@@ -72,7 +67,7 @@ def best_on_first_treebank(
 def dependent_positions(trees: list[Path], settings: dict[str, Any]) -> pd.DataFrame:
     """Return how often dependents stand at every relative position, by treebank, then the paper's.
 
-    `share` is a share of all arcs of a relation. `trees` are `<pair>/trees/<treebank>.csv`.
+    `trees` are `<pair>/trees/<treebank>.csv`.
     """
     frames = [
         pd.read_csv(path).assign(pair=path.parent.parent.name, treebank=path.stem) for path in trees
@@ -80,7 +75,7 @@ def dependent_positions(trees: list[Path], settings: dict[str, Any]) -> pd.DataF
     columns = ["pair", "treebank", "relation", "offset", "count", "share"]
     arcs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
     total = arcs.groupby(["pair", "treebank", "relation"])["count"].transform("sum")
-    paper = voita.table("figure3").rename(columns={"value": "share"})
+    paper = voita.table("figure3", "share")
     table = with_paper(
         arcs.assign(share=arcs["count"] / total)[columns], paper.assign(pair="wmt", treebank="wmt")
     )

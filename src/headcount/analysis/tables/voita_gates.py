@@ -9,8 +9,8 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, grouped, with_paper
 from headcount.analysis.pruned import AllScores, LayersLeft, PrunedModels
 from headcount.analysis.published import voita
+from headcount.analysis.scores import over_seeds
 from headcount.analysis.speedups import speedup_intervals, speedups
-from headcount.analysis.spread import over_seeds
 from headcount.analysis.tables.voita_pruning import Records, Untuned
 from headcount.base.hard_concrete import HardConcrete
 
@@ -24,8 +24,7 @@ _PANELS = ("tuned", "untuned", "start")
 def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
     """Return densities of gates and probabilities of exactly 0 and 1, of the paper and of ours.
 
-    Part: `concrete` and `hard` are densities at `gate`, `mass` is a probability, and `printed` is
-    a probability that the paper prints. Source: Voita et al. 2019, figure 6.
+    Source: Voita et al. 2019, figure 6.
     """
     gates = settings["gates"]
     ours = HardConcrete(gates.temperature)
@@ -49,24 +48,17 @@ def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def encoder_points(runs: Records) -> pd.DataFrame:
-    """Return means over seeds of gates runs on encoder self-attention, then the paper's points.
-
-    Source: Voita et al. 2019, figure 7.
-    """
+    """Return means over seeds of gates runs on encoder self-attention, then the paper's points."""
     gates = runs[(runs["how"] == "gates") & (runs["scope"] == "enc_self") & (runs["start"] == BASE)]
     names = ["scope_left", "start_score", "control_score"]
     points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
     points = points.rename(columns={"scope_left": "heads_left"})
     points = points.sort_values("heads_left", ascending=False, kind="stable")
-    return with_paper(points, voita.table("figure7").rename(columns={"value": "score"}))
+    return with_paper(points, voita.table("figure7", "score"))
 
 
 def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
-    """Return the change of the score of every way to choose heads, one way and λ a row.
-
-    Panels: `tuned` and `untuned` by way, from the baseline, and `start`: gates by start. `heads`
-    and `heads_left` are heads of the scope.
-    """
+    """Return the change of the score of every way to choose heads, one way and λ a row."""
     base = runs[runs["start"] == BASE]
     elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
     starts = runs[runs["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
@@ -87,8 +79,7 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
 def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
     """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
 
-    `by` is an attention type (figure 9) or layers of a type in the decoder (figure 10). `pruned`
-    counts heads of the model, or of the type. `point`: the run, or its place in the paper.
+    `by` is an attention type (figure 9) or layers of a type in the decoder (figure 10).
     """
     left = layers.groupby(RUN)["heads_left"].transform("sum")
     last = layers.loc[layers["kind"] == "dec_self", "layer"].max()
@@ -99,19 +90,16 @@ def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
     ours = ours.sort_values("left", ascending=False, kind="stable")
     key, counts = [*RUN, "lambda", "point", *by], ["heads", "heads_left"]
     ours = ours.groupby(key, sort=False)[counts].sum().reset_index()
-    paper = voita.table(figure).rename(columns={"value": "heads_left", "pruned": "point"})
+    paper = voita.table(figure, "heads_left").rename(columns={"pruned": "point"})
     paper["heads"] = paper.groupby(by)["heads_left"].transform("max")
     points = with_paper(ours, paper)
     model = ["source", *RUN, "point", *by[:-1]]
     sums = grouped(points, model)[counts].transform("sum")
     points["pruned"] = sums["heads"] - sums["heads_left"]
     same = grouped(points, ["source", "pair", "point", *by])
-    points["mean_pruned"], mean = (
-        same["pruned"].transform("mean"),
-        same["heads_left"].transform("mean"),
-    )
-    spread = same["heads_left"].transform("std").fillna(0)
-    return points.assign(mean_left=mean, low=mean - spread, high=mean + spread)
+    mean, spread = (same["heads_left"].transform(name) for name in ("mean", "std"))
+    ends = {"low": mean - spread.fillna(0), "high": mean + spread.fillna(0)}
+    return points.assign(mean_pruned=same["pruned"].transform("mean"), mean_left=mean, **ends)
 
 
 def _group(layer: int, last: int) -> str:
@@ -121,10 +109,7 @@ def _group(layer: int, last: int) -> str:
 
 
 def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
-    """Return every gate at every validation, and the number of heads left at the end.
-
-    `p_open`: probability that the gate is not 0. `gate`: its value at test time.
-    """
+    """Return every gate at every validation, and the number of heads left at the end."""
     table = gates.merge(models[[*RUN, "scope", "start", "lambda", "scope_left"]], on=RUN)
     table = table.assign(p_open=1 - table["p_zero"])
     order = ["pair", "scope", "start", "lambda", "seed"]
@@ -132,12 +117,7 @@ def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
 
 
 def timed(pruned_speed: pd.DataFrame, models: PrunedModels, scores: AllScores) -> pd.DataFrame:
-    """Return the time of a sentence of every timed model, by phase and batch size, and its score.
-
-    `milliseconds`: median over `repeats`, from `low` to `high`. `steps`: of the search, a sentence.
-    `speedup`: speed per step over the speed of the model with all heads. `score`: on the first
-    test set.
-    """
+    """Return the time of a sentence of every timed model, by phase and batch size."""
     raw = pruned_speed.drop(columns="run")
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
     raw["steps"] = raw["steps"] / raw["sentences"]

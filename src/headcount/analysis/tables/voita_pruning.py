@@ -17,14 +17,10 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 _LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
 _SWEEP = ["pair", "scope", "start", "seed"]
-_TEST = [*RUN, "test_set"]
 
 
 def records(
-    models: PrunedModels,
-    scores: AllScores,
-    pruned_translations: list[Path],
-    references: list[Path],
+    models: PrunedModels, scores: AllScores, pruned_translations: list[Path], references: list[Path]
 ) -> pd.DataFrame:
     """Return one pruned run on one test set a row, with its difference to the control."""
     scores = scores.drop(columns="signature")
@@ -66,12 +62,7 @@ Untuned = Annotated[pd.DataFrame, untuned_models]
 
 
 def falls(runs: Records) -> pd.DataFrame:
-    """Return at how many heads a sweep over λ first falls more than a limit below its control.
-
-    `falls_at`, `lambda` and the difference are of the first run below the limit, `holds_at` is of
-    the run before it. Shares of heads left are means over the `runs_shorn` runs that lost a head,
-    for the scope `all`; `enc_self_lowest` counts runs with the smallest share in the encoder.
-    """
+    """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
     for key, sweep in grouped(runs[runs["how"] == "gates"], _SWEEP):
         # The control stands first even where another run has as many heads, or more.
@@ -115,10 +106,7 @@ def _shares(models: pd.DataFrame) -> dict[str, Any]:
 
 
 def few_heads(
-    models: Updates,
-    scores: AllScores,
-    start_curves: pd.DataFrame,
-    settings: Mapping[str, Any],
+    models: Updates, scores: AllScores, start_curves: pd.DataFrame, settings: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
 
@@ -136,9 +124,13 @@ def few_heads(
     full = {kind: sum(grid.counts[kind]) for kind in KINDS} | {"heads_left": grid.size}
     starts = starts.join(start_curves.groupby(RUN)["step"].max().rename("updates"), on=RUN)
     starts = starts.assign(start=starts["run"], training="none", updates_before=0, **full)
-    printed = voita.table2().rename(columns={"value": "score", "heads": "printed"})
+    printed = (
+        voita.table("table2", "score")
+        .rename(columns={"heads": "printed"})
+        .fillna({"training": "none"})
+    )
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
-    printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.METRIC)
+    printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)
     return with_paper(table.assign(printed=None), printed)
 

@@ -98,8 +98,7 @@ def functions_left(
 ) -> pd.DataFrame:
     """Return the number of encoder heads with each function, for trained and pruned models.
 
-    `several` counts heads with several labels, and `labels` all their labels. A model without any
-    encoder head has rows as well.
+    A model without any encoder head has rows as well.
     """
     count = roles["function"].str.count(", ").add(1).fillna(0)
     kinds = [" and ".join(classes(labels)) or "unknown" for labels in roles["function"]]
@@ -115,7 +114,8 @@ def functions_left(
     starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
     table["start"] = starts.fillna(table["run"])
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
-    return with_paper(table[columns], voita.functions_left())
+    paper = voita.table("figure8", "heads").assign(pair="opensubtitles.en-ru", scope="enc_self")
+    return with_paper(table[columns], paper)
 
 
 def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
