@@ -61,17 +61,6 @@ def test_importance_in_every_unit(pair, unit):
     np.testing.assert_allclose(found, expected, atol=1e-5 * largest, rtol=0)
 
 
-def test_importance_of_mean_losses(pair):
-    """A sentence's length is counted without padding, which has another id in theirs."""
-    hooked, text, ours = pair
-    settings = ImportanceSettings(reduction="mean")
-    found, expected = (
-        measure_importance(model, pairs, settings)
-        for model, pairs in ((hooked, text), (ours, TEXT))
-    )
-    np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max(), rtol=0)
-
-
 @torch.no_grad()
 def test_attention_weights(pair):
     hooked, text, ours = pair

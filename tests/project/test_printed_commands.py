@@ -180,7 +180,7 @@ PARSED = {
     " --dev-src dev.en --dev-tgt dev.de --out-folder pieces": "a model; test_first_word.py has one",
     "python scripts/import_model.py --pretrained models/opus-mt-en-de --bpe pieces"
     " --out model": "a model; test_marian.py has one",
-    "python scripts/importance.py --model model --bpe pieces --loss nll"
+    "python scripts/importance.py --model model --bpe pieces"
     " --out importance.csv": "a model; test_marian.py has one",
     "python scripts/export.py --to headcount --model model --bpe pieces --mask enc_self.0.3"
     " dec_enc.0.1 --out smaller": "a model; test_out_again.py has one",
@@ -193,7 +193,7 @@ PARSED = {
     " --out measured.csv": "the same",
     f"python scripts/measure.py --models translator exported as_pegasus --source {TEST}.src"
     f" --reference {TEST}.tgt --out measured.csv": "minutes; test_measured.py has a smaller text",
-    "python scripts/hooked_importance.py --model models/t5-small --text text --loss nll"
+    "python scripts/hooked_importance.py --model models/t5-small --text text"
     ' --prefix "translate English to German: " --out importance.csv': "a model;"
     " test_hooked_folder.py has one",
     "python scripts/hooked_masking.py --model models/t5-small --text text --src-lang en"

@@ -26,6 +26,7 @@ from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun
+from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import Session
@@ -172,11 +173,14 @@ class Constant(HeadMask):
         return self.multiplier
 
 
-def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tmp_path):
+def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(
+    base, monkeypatch, tmp_path
+):
     """Initial weights, order of data, dropout and gradient norm are the masked model's."""
     run, folder = base
     # A large ε, so that Adam does not blow rounding of gradients near 0 up to whole steps.
-    recipe = {"updates": 6, "dev_interval": 3, "epsilon": 1e-3, "peak_lr": 0.02}
+    monkeypatch.setitem(ADAM, "eps", 1e-3)
+    recipe = {"updates": 6, "dev_interval": 3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
     scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
     whole = scratch.fresh_model(UNEVEN)

@@ -31,8 +31,9 @@ classifiers:
   models:
     learnt: {path: own/bert}
     drawn: {path: own/bert, fine_tune: false}
-fine_tuning: {epochs: 10, batch: 50, peak_lr: 3e-3, device: cpu}
-classifier_ablation: {steps: 3, draws: 1, device: cpu}
+resources: {device: cpu}
+fine_tuning: {epochs: 10, batch: 50, peak_lr: 3e-3}
+classifier_ablation: {steps: 3, draws: 1}
 """
 JOBS = {"fetch_classifier": 2, "download": 1, "entailment": 1, "fine_tune_classifier": 1}
 JOBS |= {
