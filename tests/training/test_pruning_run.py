@@ -350,16 +350,16 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     write_json(tmp_path / "importance.json", {"weights": "0" * 64})
     anothers = [*hand, "--importance", tmp_path / "importance.csv", "--keep", 3]
     cases = [
-        ("gates", ["--run", "gates-all-l-1", *common], "lambda: expected a number, 0 or more"),
+        ("gates", ["--run", "gates-all-l-1", *common], "--run: .*gates-all-l-1"),
         (
             "gates",
             ["--run", "gates-decoder-l1", *common],
-            "scope: expected enc_self or all, found 'decoder'",
+            "--run: .*scope: .*'decoder'",
         ),
-        ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
-        ("gates", ["--run", "subset-all-k3", *common], "expected gates-all-l0 here, found 'subs"),
-        ("subset", ["--run", "gates-all-l3", *common], "expected subset-all-k<K> here, found 'ga"),
-        ("subset", ["--run", "subset-all-k10", *common], "expected 1 to 9 heads, as many as the"),
+        ("gates", ["--run", "ranked-gates-all-l1", *common], "--run: .*ranked-gates-all-l1"),
+        ("gates", ["--run", "subset-all-k3", *common], "--run: .*subset-all-k3"),
+        ("subset", ["--run", "gates-all-l3", *common], "--run: .*gates-all-l3"),
+        ("subset", ["--run", "subset-all-k10", *common], "--run: .*subset-all-k10"),
         (
             "gates",
             ["--run", "gates-all-l1", *common, "--init-from", tmp_path / "none"],
@@ -369,7 +369,7 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         (
             "fine_tune",
             ["--run", "gates-all-l1", *common, *kept],
-            "expected ranked-gates-all-l1 or dra",
+            "--run: .*gates-all-l1",
         ),
         (
             "fine_tune",
