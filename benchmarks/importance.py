@@ -49,7 +49,7 @@ class Way:
 
 def our_way(model: Transformer, text: ParallelText, settings: ImportanceSettings) -> Way:
     """This project's pass over the text."""
-    return Way("ours", lambda: torch.from_numpy(measure_importance(model, text, settings, 0.0)))
+    return Way("ours", lambda: torch.from_numpy(measure_importance(model, text, settings)))
 
 
 def marian_way(name: str, marian: nn.Module, batches: Sequence[Batch], model: Transformer) -> Way:

@@ -27,7 +27,7 @@ from benchmarks.results.timings import markdown
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.experiment import load_experiment
+from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
@@ -38,6 +38,12 @@ LEARNING_RATE = 1e-9  # so small that the model learns no ends, and translates a
 SPECIALS = 4  # entries of a vocabulary that are no pieces
 
 Row = dict[str, Any]
+
+
+def experiment(name: str) -> Experiment:
+    """Return the settings of an experiment of this folder or of the project."""
+    here = Path(__file__).parent
+    return load_experiment(name, here if (here / f"{name}.yaml").exists() else ROOT / "config")
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Size:
     @property
     def model(self) -> ModelSettings:
         """Sizes of the model."""
-        return load_experiment(self.experiment, ROOT / "config").model
+        return experiment(self.experiment).model
 
     def row(self, job: str, threads: int, megabytes: float) -> Row:
         """What the results keep of one job of this size."""
@@ -64,7 +70,7 @@ def sizes(args: argparse.Namespace) -> Iterator[tuple[Size, Sequence[str]]]:
     """Sizes, and the runs whose memory is measured at each."""
     last = max(args.batch_tokens)
     for name in args.experiments:
-        pieces = load_experiment(name, ROOT / "config").assumed_pieces
+        pieces = experiment(name).assumed_pieces
         for tokens in args.batch_tokens:
             runs = ("baseline", "impt-12.5%", "gates-all-l0.01", "translate")
             yield (

@@ -87,8 +87,8 @@ def measure(way: str, folder: Path, tokens: int) -> Iterator[tuple[str, Any]]:
     model, text = _loaded(way, folder, *kept[way])
     yield "loading, s", time.process_time() - start
     start = time.process_time()
-    settings = ImportanceSettings(loss="nll", batch_tokens=tokens)
-    importance = measure_importance(model, text, settings, 0.0)
+    settings = ImportanceSettings(batch_tokens=tokens)
+    importance = measure_importance(model, text, settings)
     yield "importance, s", time.process_time() - start
     yield "importance, MB", peak_bytes() / 1e6
     yield "importance", importance.tolist()

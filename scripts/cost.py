@@ -23,8 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     files = sorted(args.benchmarks.glob("*/*.tsv"))
     files = [path for path in files if path.parent.name not in LATER]
-    estimate = [path for path in [args.benchmarks / "estimate.csv"] if path.exists()]
-    data = Data({"benchmarks": files, "estimate": estimate}, {})
+    data = Data({"benchmarks": files}, {})
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "cost")
     origin = command.provenance("scripts/cost.py", {}, None, [], chapter.modules)
     write_only_table(chapter, data, args.out, origin)

@@ -23,9 +23,8 @@ def main() -> None:
     texts = HookedTexts(model, args.text)
     files = [*model.files, *texts.texts(settings.data)]
     shown = {"importance": settings, "told": asdict(told)}
-    seed = settings.subset_seed
     origin = command.provenance(
-        "scripts/hooked_importance.py", shown, seed, files, packages=command.HUGGING_FACE
+        "scripts/hooked_importance.py", shown, None, files, packages=command.HUGGING_FACE
     )
     write_importance(model, texts, settings, args.out, origin)
 

@@ -16,7 +16,7 @@ def main() -> None:
     shown = {"importance": settings, "speed": speed}
     model, pair = open_model(args, speed.threads)
     files = [*model.files, *pair.files(with_text(settings.data))]
-    origin = command.provenance("scripts/importance_speed.py", shown, settings.subset_seed, files)
+    origin = command.provenance("scripts/importance_speed.py", shown, None, files)
     write_importance_speed(model, pair, settings, speed, args.out, origin)
 
 

@@ -15,7 +15,7 @@ def main() -> None:
     shown = {"importance": settings}
     model, pair = open_model(args, settings.threads)
     files = [*model.files, *pair.files(with_text(settings.data))]
-    origin = command.provenance("scripts/loss_change.py", shown, settings.subset_seed, files)
+    origin = command.provenance("scripts/loss_change.py", shown, None, files)
     write_loss_change(model, pair, settings, args.out, origin)
 
 

@@ -15,7 +15,7 @@ def main() -> None:
     shown = {"importance": importance, "measures": measures}
     model, pair = open_model(args, importance.threads)
     files = [*model.files, *pair.files(with_text(importance.data))]
-    origin = command.provenance("scripts/more_measures.py", shown, importance.subset_seed, files)
+    origin = command.provenance("scripts/more_measures.py", shown, None, files)
     write_measures(model, pair, importance, measures, args.out, origin)
 
 

@@ -1,6 +1,6 @@
-"""Between Snakemake, which knows the jobs, and DVC, which keeps the files.
+"""Connect Snakemake, which knows the jobs, and DVC, which keeps the files.
 
-bridge.py plan EXPERIMENT         write down the jobs of each phase; check that dvc.yaml fits them
+bridge.py plan EXPERIMENT         write the jobs of each phase; check that dvc.yaml fits them
 bridge.py run EXPERIMENT PHASE    build a phase, remove what no job of it makes, pack its records
 """
 
@@ -9,95 +9,79 @@ import subprocess
 import sys
 from pathlib import Path
 
-import contents
-from engine import Job, check_version, planned_jobs
-from leaving import listed
-from packed import freshen, pack, write_changed
-from phases import SHARED, assign, check_made, declared, plan_file
+from console.faults import listed
+from engines.phases import assign, declared, pack_file, plan_file
+from engines.planned import Job, is_raw, planned_jobs
+from engines.records import check_version, noted, write_pack
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256
+from headcount.base.files import read_json, sha256, write_json
 
 
 def plan(experiment: str) -> None:
     """Write `results/<experiment>/plan/<phase>.json`: commands, files and code of every job."""
     jobs = planned_jobs(experiment)
-    phases = declared(experiment)
-    check_made(jobs, phases)
     own = _own_files(jobs)
-    for name, found in assign(experiment, jobs, phases).items():
-        told = [job | _own(job, own) for job in found]
-        write_changed(plan_file(experiment, name), told)
+    for job in jobs:
+        if files := {k: v for path in job["input"] for k, v in own.get(path, {}).items()}:
+            job["own"] = files
+    for name, assigned in assign(experiment, jobs).items():
+        write_json(plan_file(experiment, name), assigned)
 
 
 def _own_files(jobs: list[Job]) -> dict[str, dict[str, str]]:
-    """Checksums of the files of one's own that raw data are copies of, by the copies' manifest.
+    """Return the checksums of own files that raw data are copies of, by the copies' manifest.
 
-    Raw data are of no phase, and DVC does not know of them: it sees a change of such a file by the
-    jobs that read the copies.
+    No phase has raw data. DVC sees a change of such a file by the jobs that read the copies.
     """
-    read: dict[str, dict[str, str]] = {}
-    for job in jobs:
-        if all(path.startswith(SHARED) for path in job["output"]):
-            paths = filter(Path.is_file, map(Path, job["input"]))
-            found = {path.as_posix(): sha256(path) for path in paths}
-            read |= dict.fromkeys(job["output"], found)
-    return read
-
-
-def _own(job: Job, read: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """What a job's plan says of files of one's own; nothing where it goes by none."""
-    found = {k: v for path in job["input"] for k, v in read.get(path, {}).items()}
-    return {"own": found} if found else {}
+    own = {}
+    for job in filter(is_raw, jobs):
+        paths = filter(Path.is_file, map(Path, job["input"]))
+        own |= dict.fromkeys(job["output"], {path.as_posix(): sha256(path) for path in paths})
+    return own
 
 
 def run(experiment: str, phase: str) -> None:
-    """Build the files of a phase; leave in its folders those and nothing else; pack the records."""
+    """Build the files of a phase, remove all others from its folders, and pack the records."""
     path = plan_file(experiment, phase)
     if not path.exists():
         raise UserError(f"{path}: no plan; run: python workflow/bridge.py plan {experiment}")
     outputs = sorted(output for job in read_json(path) for output in job["output"])
-    _check_swept(experiment, phase, set(outputs))
-    freshen(outputs)
-    if outputs:  # without targets Snakemake would build everything
-        target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
-        snakemake = [sys.executable, "-m", "snakemake", *target]
-        # It is no job of DVC's, and what it starts would look for DVC as its parent.
-        told = {name: value for name, value in os.environ.items() if name != command.ENGINE}
-        done = subprocess.run(snakemake, preexec_fn=command.die_with_parent, env=told)
-        if done.returncode:
-            sys.exit(done.returncode)
-    _sweep(experiment, phase, set(outputs))
-    pack(experiment, phase, outputs)
-
-
-def _check_swept(experiment: str, phase: str, outputs: set[str]) -> None:
-    """Raise UserError for files in the phase's folders that no job has ever written."""
-    swept = _swept(experiment, phase, outputs)
-    own = [str(path) for path in swept if not contents.recorded(str(path))]
-    if own := [path for path in own if not Path(path).name.startswith(".part-")]:
+    others = _others(experiment, phase, set(outputs))
+    own = [str(path) for path in others if not (noted(str(path)) or ".part-" in path.name)]
+    if own:
         raise UserError(
             f"{len(own)} file(s) among the results of phase {phase} that no job wrote:\n"
             f"  {listed(own)}\nNothing was run or removed. Move them elsewhere: a phase keeps only "
             "what its jobs make, so they would be removed"
         )
+    if outputs:  # without targets Snakemake would build everything
+        _build(experiment, outputs)
+    for path in _others(experiment, phase, set(outputs)):
+        print(f"removing {path}, which no job makes any more")
+        path.unlink()
+    write_pack(pack_file(experiment, phase), outputs)
 
 
-def _swept(experiment: str, phase: str, outputs: set[str]) -> list[Path]:
-    """Return the files in the phase's folders that no job makes, as those of a dropped seed."""
+def _build(experiment: str, outputs: list[str]) -> None:
+    """Run Snakemake, and leave with its exit code if it fails."""
+    target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
+    # Snakemake is no job of DVC's, and its jobs would look for DVC as their parent.
+    variables = {name: value for name, value in os.environ.items() if name != command.ENGINE}
+    snakemake = [sys.executable, "-m", "snakemake", *target]
+    done = subprocess.run(snakemake, preexec_fn=command.die_with_parent, env=variables)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def _others(experiment: str, phase: str, outputs: set[str]) -> list[Path]:
+    """Return the files in the phase's folders that no job makes, as those of a removed seed."""
     roots = [root for root in map(Path, declared(experiment)[phase].writes) if not root.suffix]
     for root in roots:
         root.mkdir(parents=True, exist_ok=True)  # DVC wants the folder of an empty phase too
-    found = sorted(path for root in roots for path in root.rglob("*") if path.is_file())
-    return [path for path in found if str(path) not in outputs]
-
-
-def _sweep(experiment: str, phase: str, outputs: set[str]) -> None:
-    """Remove files of the phase's folders that no job makes any more."""
-    for path in _swept(experiment, phase, outputs):
-        print(f"removing {path}, which no job makes any more")
-        path.unlink()
+    files = sorted(path for root in roots for path in root.rglob("*") if path.is_file())
+    return [path for path in files if str(path) not in outputs]
 
 
 def main() -> None:

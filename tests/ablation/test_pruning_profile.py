@@ -129,7 +129,7 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
         attention = model.get_submodule(name)
         with torch.no_grad():  # the first head of either layer, taken out of W_O
             attention.output.weight[:, : attention.d_head] = 0
-    expected = measure_importance(model, text, FEW, 0.0)
+    expected = measure_importance(model, text, FEW)
     expected[[0, 3]] = 0
     assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
 
@@ -137,7 +137,7 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
 def test_signed_importance_is_that_of_the_settings_without_absolute_values(inputs):
     rank = read_signed(inputs, inputs.load(), FEW)
     signed = FEW.model_copy(update={"abs": "none"})
-    expected = measure_importance(inputs.model.load(), read_drawn(inputs.pair, FEW), signed, 0.0)
+    expected = measure_importance(inputs.model.load(), read_drawn(inputs.pair, FEW), signed)
     assert (expected < 0).any() and rank(()) == pytest.approx(expected, rel=1e-4)
 
 
@@ -236,7 +236,7 @@ def test_each_checkpoint_is_pruned_by_its_own_importance(inputs, checkpoints, tm
         (update, str(index)) for update in ("2", "7") for index in range(5)
     ]
     text = read_drawn(inputs.pair, FEW)
-    values = measure_importance(inputs.model.load(), text, FEW, 0.0)
+    values = measure_importance(inputs.model.load(), text, FEW)
     heads = list(csv.DictReader(out.with_name("training_profile_heads.csv").open()))
     late = [float(row["value"]) for row in heads if row["update"] == "7"]
     assert late == pytest.approx(values.tolist())

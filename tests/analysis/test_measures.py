@@ -143,11 +143,10 @@ def test_heads_have_the_labels_that_their_numbers_make() -> None:
     assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
 
 
-def test_the_margin_is_of_points_or_of_the_baseline() -> None:
+def test_the_margin_is_of_points() -> None:
     row = syntax((0, "t", "obj", 55, 50))
     assert not exceeds(row, RolesSettings()).item()
     assert exceeds(row, RolesSettings(margin=0.05)).item()
-    assert exceeds(row, RolesSettings(margin_kind="relative")).item()  # 50 × 1.1
 
 
 def test_labels_have_classes_and_relations_have_arrows() -> None:

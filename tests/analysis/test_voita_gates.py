@@ -9,7 +9,7 @@ from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.tables import voita_gates as figures
 
 PAIR = "synthetic.en-xx"
-GATES = SimpleNamespace(temperature=0.33, stretch_low=-0.1, stretch_high=1.1)
+GATES = SimpleNamespace(temperature=0.33)
 
 
 def test_a_gate_has_its_whole_probability_and_the_masses_that_the_paper_prints() -> None:

@@ -8,7 +8,6 @@ from script_runner import run_script
 from small_bert import pairs, save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings
 from headcount.classifiers.classifier import Classifier, number_labels
 from headcount.data.entailment import Example
 
@@ -24,12 +23,6 @@ def test_flags_that_mean_nothing_here_are_refused(flag, capsys):
     required = [word for name in names for word in (f"--{name}", "x")]
     assert run_script("classifier_ablation", [*required, flag, "[]"]) == 2
     assert f"unrecognized arguments: {flag}" in capsys.readouterr().err
-
-
-def test_what_is_shared_with_translation_models_has_its_defaults():
-    assert ClassifierSettings().pruning() == AblationSettings()
-    asked = {"steps": 4, "draws": 0, "normalise": "none", "reestimate": True}
-    assert ClassifierSettings(pairs=7, **asked).pruning() == AblationSettings(**asked)
 
 
 def test_labels_have_the_order_in_which_they_are_named(tmp_path):

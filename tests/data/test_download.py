@@ -282,7 +282,7 @@ def test_several_jobs_record_at_once(tmp_path):
 def test_f05_a_damaged_lock_is_named_at_its_line(server, tmp_path):
     lock = tmp_path / "lock.yaml"
     lock.write_text("https://a.org/x:\n  sha256: abc\n  bytes: 1\n  date: d\n")
-    with pytest.raises(UserError, match=r"lock.yaml:2: .*expected 64 hexadecimal digits"):
+    with pytest.raises(UserError, match=r"lock.yaml:2: .*sha256: "):
         fetch_corpus("c", entry(server, "big.gz", None), tmp_path, lock)
 
 
@@ -341,10 +341,10 @@ def test_own_files_are_copied(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"file": "../up.txt", "sha256": GOOD_HASH}, "expected a name"),
-        ({"file": "/etc/passwd", "sha256": GOOD_HASH}, "expected a name"),
-        ({"file": "good.txt", "sha256": "abc"}, "expected 64 hexadecimal digits"),
-        ({"sha256": GOOD_HASH}, "expected one of file, url, path"),
+        ({"file": "../up.txt", "sha256": GOOD_HASH}, "train.en.file: "),
+        ({"file": "/etc/passwd", "sha256": GOOD_HASH}, "train.en.file: "),
+        ({"file": "good.txt", "sha256": "abc"}, "train.en.sha256: "),
+        ({"sha256": GOOD_HASH}, "train.en: "),
     ],
 )
 def test_faulty_entries(tmp_path, change, words):

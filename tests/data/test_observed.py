@@ -79,26 +79,12 @@ ROWS = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.4, 0], [0.2, 0.3, 0.1, 0.4], [1, 0, 0
 WEIGHTS = torch.tensor([[ROWS]])
 
 
-@pytest.mark.parametrize(
-    ("to", "start", "expected"),
-    [
-        # To token 1: 0.3 and 0.6 from its pieces, 0.5 from token 2. To token 2: 0.3, 0.4; 0.1.
-        ("sum", "mean", [[0.45, 0.35], [0.5, 0.1]]),
-        ("sum", "first", [[0.3, 0.3], [0.5, 0.1]]),
-        ("sum", "last", [[0.6, 0.4], [0.5, 0.1]]),
-        ("max", "mean", [[0.35, 0.35], [0.3, 0.1]]),
-        ("first", "mean", [[0.3, 0.35], [0.2, 0.1]]),
-    ],
-)
-def test_attention_between_words(to, start, expected):
+def test_attention_between_words():
+    """To token 1: 0.3 and 0.6 from its pieces, 0.5 from token 2. To token 2: 0.3, 0.4; 0.1."""
     numbers = token_numbers(PIECES)
-    found = word_attention(WEIGHTS, numbers, numbers, to, start)
-    torch.testing.assert_close(found, torch.tensor([[expected]]))
+    found = word_attention(WEIGHTS, numbers, numbers)
+    torch.testing.assert_close(found, torch.tensor([[[[0.45, 0.35], [0.5, 0.1]]]]))
 
 
-def test_eos_may_be_a_token_and_padding_is_none():
+def test_eos_and_padding_are_no_tokens():
     assert token_numbers([*PIECES, [["d"]]]).tolist() == [[0, 0, 1, OUTSIDE], [0] + [OUTSIDE] * 3]
-    numbers = token_numbers(PIECES, eos_is_token=True)
-    found = word_attention(WEIGHTS, numbers, numbers, "sum", "mean")
-    torch.testing.assert_close(found.sum(-1), torch.ones(1, 1, 3))
-    torch.testing.assert_close(found[0, 0, 0], torch.tensor([0.45, 0.35, 0.2]))

@@ -304,9 +304,7 @@ def test_f24_duplicates_and_overlap(step):
 
 def test_f25_normal_forms():
     decomposed, ligature = "e\u0301", "\ufb01n"
-    composed, as_read = (
-        spelling("en", SpellingSettings(normal_form=form)) for form in ("NFC", "none")
-    )
+    composed, as_read = (spelling(SpellingSettings(normal_form=form)) for form in ("NFC", "none"))
     assert composed(decomposed) == "\u00e9" and as_read(decomposed) == decomposed
     assert composed(ligature) == ligature  # it may look the same, and is another letter
     marks = "\u05d0\u200f \u05d1"
@@ -338,27 +336,8 @@ def test_reading_is_the_same_packed_or_not(write):
             read(write(pack(FOUR)[:-3], name))
 
 
-@pytest.mark.parametrize(
-    ("language", "romanian", "expected"),
-    [
-        ("ro", "as_is", "Aşa ţi-am spus că în țară"),
-        ("ro", "comma_below", "Așa ți-am spus că în țară"),
-        ("ro", "no_diacritics", "Asa ti-am spus ca in tara"),
-        ("tr", "no_diacritics", "Aşa ţi-am spus că în țară"),  # the setting is Romanian's alone
-    ],
-)
-def test_letters_of_romanian(language, romanian, expected):
-    spelt = spelling(language, TextSettings(romanian=romanian))
-    assert spelt("Aşa ţi-am spus că în țară") == expected
-
-
 @pytest.mark.parametrize("line", ["J\u030c", "H\u0331", "T\u0308", "E\u0301", "\u0130"])
 def test_what_is_spelt_stays_when_it_is_spelt_again(line):
     """Test sentences are written as text, and as what a model reads once more."""
-    spelt = spelling("tr", TextSettings(lowercase=True))
+    spelt = spelling(TextSettings(lowercase=True))
     assert spelt(spelt(line)) == spelt(line)
-
-
-def test_lower_case_comes_after_the_letters_of_romanian():
-    spelt = spelling("ro", TextSettings(romanian="comma_below", lowercase=True))
-    assert spelt("AŞA ŢI-AM SPUS") == "așa ți-am spus"

@@ -60,7 +60,7 @@ def segmenter(*words: str, spelt: SpellingSettings | None = None) -> Segmenter:
     """Knows these words; every other is cut into characters."""
     vocabulary = Vocabulary([(word, 1) for word in words])
     tokeniser, cutter = Tokeniser("fr", True, "none"), PieceCutter("#version: 0.2\n")
-    spell = spelling("fr", spelt or SpellingSettings())
+    spell = spelling(spelt or SpellingSettings())
     return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 

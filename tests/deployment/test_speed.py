@@ -194,5 +194,5 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
 
 
 def test_a_batch_size_twice_is_a_fault():
-    with pytest.raises(ValueError, match="1 is listed twice; name each entry once"):
+    with pytest.raises(ValueError, match="expected each number once"):
         SpeedSettings(batch_sizes=[1, 1])

@@ -42,7 +42,7 @@ def outputs_of(model, number: int) -> dict[tuple[str, int], torch.Tensor]:
 def test_norms_and_means_are_those_of_all_real_positions(model):
     """Sentences of unequal lengths in one batch, against each alone; W_O^h c in full."""
     alone = [outputs_of(model, number) for number in range(len(TEXT))]
-    found = one_pass(model, TEXT, ImportanceSettings(), 0.0)
+    found = one_pass(model, TEXT, ImportanceSettings())
     for kind, layer, module in model.attentions():
         entering = torch.cat([each[kind, layer] for each in alone])
         lengths = TEXT.lengths[0 if kind == "enc_self" else 1]
@@ -58,7 +58,7 @@ def test_norms_and_means_are_those_of_all_real_positions(model):
 def test_heads_wider_than_the_model_and_layers_without_heads():
     heads = {"enc_self": [2, 0], "dec_self": [1, 1, 1], "dec_enc": [1, 0, 1]}
     model = make_model(heads=heads, d_head=12).double()  # d_model is 10
-    found = one_pass(model, TEXT, ImportanceSettings(), 0.0)
+    found = one_pass(model, TEXT, ImportanceSettings())
     entering = torch.cat([outputs_of(model, n)["enc_self", 0] for n in range(3)])
     added = entering[:, 12:] @ model.encoder[0].attention.output.weight[:, 12:].detach().T
     assert found.norms[1] == pytest.approx(float(added.norm(dim=1).mean()), rel=1e-9)
@@ -119,11 +119,11 @@ def test_a_constant_head_is_its_mean_and_costs_nothing_alone(model):
     rows = slice(2 * 12, 2 * 12 + 4)  # values of head 0; queries and keys of 3 · 4 rows each first
     with torch.no_grad():
         module.inputs.weight[rows] = 0
-    seen = one_pass(model, TEXT, ImportanceSettings(), 0.0)
+    seen = one_pass(model, TEXT, ImportanceSettings())
     np.testing.assert_allclose(seen.means[0], module.inputs.bias[rows].detach(), rtol=1e-9)
-    _, by_zero = measure_loss_change(model, TEXT, ImportanceSettings(), 0.0)
+    _, by_zero = measure_loss_change(model, TEXT, ImportanceSettings())
     set_means(model, torch.from_numpy(seen.means))
-    size, rise = measure_loss_change(model, TEXT, ImportanceSettings(), 0.0)
+    size, rise = measure_loss_change(model, TEXT, ImportanceSettings())
     assert size[0] == pytest.approx(0, abs=1e-12) and abs(by_zero[0]) > 1e-3
     assert (np.abs(rise[1:]) > 1e-6).all() and not np.allclose(rise, by_zero)
 

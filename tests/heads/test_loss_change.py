@@ -17,17 +17,17 @@ def model():
     return make_model(heads=UNEVEN).double()
 
 
-def of_one(model, number: int, multiplier=None, smoothing=0.0):
+def of_each(model) -> list[float]:
     with torch.no_grad():
-        return token_losses(model, collate(TEXT, [number]), multiplier, smoothing)
+        return [float(token_losses(model, collate(TEXT, [n])).sum()) for n in range(len(TEXT))]
 
 
-@pytest.mark.parametrize(("reduction", "batch_tokens"), [("sum", 4096), ("mean", 1)])
-def test_the_change_is_that_of_each_sentence_alone(model, reduction, batch_tokens):
+@pytest.mark.parametrize("batch_tokens", [4096, 1])
+def test_the_change_is_that_of_each_sentence_alone(model, batch_tokens):
     """Sentence by sentence, head by head, with that head's columns of W_O at 0."""
-    settings = ImportanceSettings(reduction=reduction, batch_tokens=batch_tokens)
-    size, rise = measure_loss_change(model, TEXT, settings, 0.1)
-    whole = [getattr(of_one(model, n, smoothing=0.1), reduction)() for n in range(len(TEXT))]
+    settings = ImportanceSettings(batch_tokens=batch_tokens)
+    size, rise = measure_loss_change(model, TEXT, settings)
+    whole = of_each(model)
     for kind, layer, attention in model.attentions():
         span = model.grid.span(kind, layer)
         for head, place in enumerate(range(span.start, span.stop)):
@@ -35,11 +35,9 @@ def test_the_change_is_that_of_each_sentence_alone(model, reduction, batch_token
             kept = attention.output.weight[:, columns].detach().clone()
             with torch.no_grad():
                 attention.output.weight[:, columns] = 0
-                without = [
-                    getattr(of_one(model, n, smoothing=0.1), reduction)() for n in range(len(TEXT))
-                ]
+                without = of_each(model)
                 attention.output.weight[:, columns] = kept
-            changes = np.array([float(a - b) for a, b in zip(without, whole, strict=True)])
+            changes = np.array(without) - np.array(whole)
             assert rise[place] == pytest.approx(changes.mean(), abs=1e-9)
             assert size[place] == pytest.approx(np.abs(changes).mean(), abs=1e-9)
     assert (rise < 0).any() and (rise > 0).any() and not np.allclose(size, np.abs(rise))
@@ -51,12 +49,12 @@ def test_of_a_small_head_the_change_is_its_importance(model):
         for _, _, attention in model.attentions():
             attention.output.weight /= 1e6
     settings = ImportanceSettings()
-    importance = measure_importance(model, TEXT, settings, 0.0)
-    size, _ = measure_loss_change(model, TEXT, settings, 0.0)
+    importance = measure_importance(model, TEXT, settings)
+    size, _ = measure_loss_change(model, TEXT, settings)
     np.testing.assert_allclose(size, importance, rtol=1e-4, atol=1e-14)
 
 
 def test_progress_counts_every_sentence_once(model):
     told = []
-    measure_loss_change(model, TEXT, ImportanceSettings(batch_tokens=8), 0.0, told.append)
+    measure_loss_change(model, TEXT, ImportanceSettings(batch_tokens=8), told.append)
     assert sum(told) == len(TEXT) and len(told) > 1

@@ -21,7 +21,7 @@ def test_groups_are_near_equal_with_the_longer_ones_first():
 
 
 def test_more_groups_than_heads_are_refused():
-    with pytest.raises(UserError, match=r"masking\.groups: expected at most 5, .* found 6"):
+    with pytest.raises(UserError, match=r"masking\.groups: expected at most 5 "):
         cut_groups([4, 1, 0, 3, 2], 6)
 
 

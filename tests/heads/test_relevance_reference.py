@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.func import jacrev, vjp, vmap
 from torch.nn.functional import normalize
 
-from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.relevance import sentence_relevance
@@ -178,5 +177,5 @@ def test_the_whole_walk_is_that_of_the_reference(norm, output_bias, rule):
     batch = collate(ParallelText([src], [tgt]), [0])
     own = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))[0]
     torch.testing.assert_close(logits, own)  # the reference's model is the model
-    found = sentence_relevance(model, src, tgt, LrpSettings(rule=rule))
+    found = sentence_relevance(model, src, tgt, rule)
     torch.testing.assert_close(found, expected)

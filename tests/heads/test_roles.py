@@ -18,7 +18,8 @@ from planted import (
 
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import in_order
-from headcount.heads.head_measures import counted, frequent_limit, pointed
+from headcount.heads import head_measures
+from headcount.heads.head_measures import are_words, frequent_limit, pointed
 from headcount.heads.roles import TextRoles, measure_syntax, text_roles
 
 
@@ -30,8 +31,12 @@ def model():
 GRID = planted_model().grid
 
 
+@pytest.fixture(autouse=True)
+def four_of_six_pieces_are_frequent(monkeypatch):
+    monkeypatch.setattr(head_measures, "LARGEST_PART", 0.8)
+
+
 def measured(model, **changes) -> TextRoles:
-    changes = {"rare_largest_part": 0.8, **changes}  # 4 of the 6 pieces are frequent
     return text_roles(model, TEXT, COUNTS, RolesSettings(**changes))
 
 
@@ -56,13 +61,6 @@ def test_a_planted_positional_head_is_found_with_a_share_of_one(model):
     # 0 in the others.
     found = shares(measured(model), POSITIONAL)
     assert found == {-1: (11, 11), 0: (2, 14), 5: (1, 1)}
-    assert shares(measured(model, edges="fail"), POSITIONAL)[-1] == (11, 14)
-
-
-def test_eos_may_count_as_a_token_at_the_edges(model):
-    # With EOS there are 6 + 3 + 5 subwords that have one before; two sentences reach position 5.
-    found = shares(measured(model, edges="eos_is_token"), POSITIONAL)
-    assert found == {-1: (14, 14), 0: (1, 17), 5: (2, 3)}
 
 
 def test_a_planted_syntactic_head_scores_as_it_was_planted(model):
@@ -97,12 +95,6 @@ def test_a_planted_positional_head_is_the_positional_baseline(model):
     assert (row["hits"], row["head_only"], row["baseline_only"]) == (3, 0, 0)
 
 
-def test_words_of_several_pieces_may_be_left_out(model):
-    found = accuracies(model, SYNTACTIC, words_filter="single_piece_only")
-    row = found["nsubj", "to_dependent"]
-    assert (row["hits"], row["trials"]) == (1, 2)
-
-
 def test_a_planted_rare_word_head_scores_one(model):
     # Four pieces are frequent (30 times or more), so sentence b, whose rarest is cat (20), is
     # tested as well as a and c with yak.
@@ -118,27 +110,20 @@ def test_a_planted_rare_word_head_scores_one(model):
     assert found["rare_rarest"][POSITIONAL] == pytest.approx(3 / 14)
 
 
-def test_frequent_pieces_are_counted_out_as_the_settings_say(model):
-    # With the cat among five frequent pieces sentence b is out.
-    roles = measured(model, rare_largest_part=0.9)
-    assert roles.rare.sentences == 2
-    assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 90  # a quarter of 6 is 1
-    limit = frequent_limit(COUNTS, RolesSettings(rare_frequent=2, rare_largest_part=1.0))
-    assert limit == 50
+def test_frequent_pieces_are_counted_out_as_the_settings_say(model, monkeypatch):
+    assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 50
     assert frequent_limit(COUNTS, RolesSettings(rare_frequent=0)) > 90
-    found = measured(model, rare_include_self=False).rare.shares()
-    assert found["rare_rarest_chance"][RARE] == pytest.approx((5 / 6 + 2 / 3 + 4 / 5) / 11)
-    by_sentence = measured(model, rare_unit="sentence").rare.shares()
-    # The positional head: 1 of 6 in a, 1 of 3 in b, 1 of 5 in c.
-    assert by_sentence["rare_rarest"][POSITIONAL] == pytest.approx((1 / 6 + 1 / 3 + 1 / 5) / 3)
+    # With the cat among five frequent pieces sentence b is out.
+    monkeypatch.setattr(head_measures, "LARGEST_PART", 0.9)
+    assert measured(model).rare.sentences == 2
+    monkeypatch.setattr(head_measures, "LARGEST_PART", 0.25)  # one of six
+    assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 90
 
 
 def test_a_uniform_head_has_no_role(model):
     roles = measured(model)
     assert shares(roles, UNIFORM) == {}
     assert roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
-    found = accuracies(model, UNIFORM, words_to="max")
-    assert [row["hits"] for row in found.values()] == [0, 0, 0, 0]
 
 
 def test_a_uniform_head_points_at_the_word_of_most_pieces_if_weights_are_summed(model):
@@ -159,8 +144,6 @@ def test_confidence_and_entropy_of_planted_heads(model):
     assert means["entropy"][UNIFORM] == pytest.approx(logs / 14)
     assert means["confidence"][RARE] == pytest.approx(1)
     assert means["entropy"][RARE] == pytest.approx(0, abs=1e-6)
-    kept = measured(model, eos="keep").confidence.means()
-    assert kept["confidence"][UNIFORM] == pytest.approx(3 / 17)  # 7 queries of 1/7, 4 of 1/4, …
 
 
 def test_batches_change_nothing(model):
@@ -185,19 +168,14 @@ def test_a_head_points_at_one_key_or_at_none():
     assert pointed(weights, torch.tensor([[True, False, True]])).tolist() == [[[2, 0, 2]]]
 
 
-def test_end_symbols_count_only_when_asked():
+def test_special_tokens_are_no_words():
     tokens = torch.tensor([[1, 7, 2, 0]])  # BOS, a word, EOS, padding
-    assert counted(tokens, specials=False).tolist() == [[False, True, False, False]]
-    assert counted(tokens, specials=True).tolist() == [[True, True, True, False]]
+    assert are_words(tokens).tolist() == [[False, True, False, False]]
 
 
-def test_several_dependents_are_one_trial_or_one_each(model):
+def test_several_dependents_are_one_trial(model):
     arcs = [*TREES[0].arcs, TREES[0].arcs[1]._replace(dependent=4)]
     tree = type(TREES[0])("d", TREES[0].pieces, arcs)
-    settings = [RolesSettings(multi=multi) for multi in ("any", "per_arc")]
-    counts = []
-    for each in settings:
-        rows = measure_syntax(model, [tree], WORDS, each).rows(GRID.heads(), "")
-        row = next(r for r in rows if r["head"] == SYNTACTIC and r["relation"] == "nsubj")
-        counts.append((row["hits"], row["trials"], row["direction"]))
-    assert counts == [(1, 1, "to_dependent"), (1, 2, "to_dependent")]
+    rows = measure_syntax(model, [tree], WORDS, RolesSettings()).rows(GRID.heads(), "")
+    row = next(r for r in rows if r["head"] == SYNTACTIC and r["relation"] == "nsubj")
+    assert (row["hits"], row["trials"], row["direction"]) == (1, 1, "to_dependent")

@@ -7,7 +7,7 @@ from project_copy import ROOT
 
 
 def load(monkeypatch, name: str) -> ModuleType:
-    """The module of that name, in the project's folder until the test ends."""
+    """Return the module of that name, in the project's folder until the test ends."""
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(ROOT / "workflow"))
     return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Gates: closed forms against draws, the figure's point masses, densities, rules of test time."""
+"""Gates: closed forms against draws, the figure's point masses, densities, test time."""
 
 import math
 
@@ -76,24 +76,10 @@ def test_concrete_density_by_hand():
     assert float(CODE.hard_density(0.5, 0.0)) == pytest.approx(0.33 / 1.2)
 
 
-def test_f40_rules_of_test_time():
-    # sigmoid(log α) · 1.2 − 0.1 is 0 at sigmoid = 1/12, log α = −ln 11 = −2.3979, and 1 at +2.3979.
-    log_alpha = np.array([-3.0, -2.399, -2.397, -1e-6, 1e-6, 2.397, 2.399])
-    assert CODE.at_test(log_alpha, "argmax01").tolist() == [0, 0, 0, 0, 1, 1, 1]
-    assert CODE.at_test(log_alpha, "threshold").tolist() == [0, 0, 0, 0, 1, 1, 1]
-    fractions = CODE.at_test(log_alpha, "louizos")
-    assert (fractions == 0).tolist() == [True, True] + [False] * 5
-    assert (fractions == 1).tolist() == [False] * 6 + [True]
-    assert fractions[4] == pytest.approx(0.5, abs=1e-6)
-    assert CODE.at_test(1.0, "louizos") == pytest.approx(0.731059 * 1.2 - 0.1, abs=1e-6)
-
-
-def test_an_uneven_stretch_parts_the_two_rules():
-    # argmax01 turns at (zero_shift + one_shift) / 2 = −0.34183; threshold where
-    # sigmoid · 1.7 − 0.2 = 0.5, sigmoid = 7/17, log α = ln 0.7 = −0.35667.
-    between = np.array([-0.36, -0.35, -0.34])
-    assert UNEVEN.at_test(between, "argmax01").tolist() == [0, 0, 1]
-    assert UNEVEN.at_test(between, "threshold").tolist() == [0, 1, 1]
+def test_f40_gates_at_test_time():
+    assert CODE.at_test(np.array([-3, -1e-6, 1e-6, 3])).tolist() == [0, 0, 1, 1]
+    # An uneven stretch turns at (zero_shift + one_shift) / 2 = −0.34183.
+    assert UNEVEN.at_test(np.array([-0.35, -0.34])).tolist() == [0, 1]
 
 
 def test_far_out_nothing_overflows():
@@ -101,4 +87,3 @@ def test_far_out_nothing_overflows():
         far = np.array([-800.0, 800.0])
         assert CODE.p_zero(far).tolist() == [1, 0]
         assert CODE.p_one(far).tolist() == [0, 1]
-        assert CODE.noiseless(far).tolist() == [0, 1]

@@ -158,7 +158,7 @@ def test_importance_by_command_is_that_of_the_imported_model(origin, tmp_path):
     sides = [(text / f"{split}.src", text / f"{split}.tgt") for split in ("train", "dev")]
     segment_pretrained(opus, ("en", "art"), *sides, tmp_path / "bpe")
     write_imported(opus, PairFolder(tmp_path / "bpe"), tmp_path / "model", {})
-    asked = ["--loss", "nll", "--data", "dev", "--batch-tokens", 90]
+    asked = ["--data", "dev", "--batch-tokens", 90]
     ours = ["--model", tmp_path / "model", "--bpe", tmp_path / "bpe", "--out", tmp_path / "a.csv"]
     theirs = ["--model", opus, "--text", text, "--out", tmp_path / "b.csv"]
     assert run_script("importance", [*ours, *asked]) == 0
@@ -199,7 +199,7 @@ def test_masking_by_command(folder, tmp_path):
     """References are what T5 says without one group of heads: with it masked BLEU is 100."""
     given = ["--model", folder / "t5", "--text", folder / "text"]
     ranking, out = tmp_path / "importance.csv", tmp_path / "masking.csv"
-    assert run_script("hooked_importance", [*given, "--loss", "nll", "--out", ranking]) == 0
+    assert run_script("hooked_importance", [*given, "--out", ranking]) == 0
     masked = inputs(folder, "t5").load()
     values = read_head_values(ranking, "importance", masked.grid)
     assert (values > 0).all()
@@ -308,7 +308,7 @@ def test_importance_is_of_one_model_whichever_of_its_files_differs(folder, tmp_p
         json.dumps({"metadata": {}, "weight_map": index})
     )
     model = HookedFolder(path)
-    settings = ImportanceSettings(loss="nll", data="dev", batch_tokens=90)
+    settings = ImportanceSettings(data="dev", batch_tokens=90)
     write_importance(model, HookedTexts(model, folder / "text"), settings, out, {})
     grid = model.load("cpu").grid
     assert read_importance(out, model, grid).shape == (28,)
@@ -337,7 +337,7 @@ def test_a_folder_without_a_tokeniser_says_what_to_do(folder, form, capsys):
     for file in path.glob("tokenizer*"):
         file.unlink()
     given = ["--model", path, "--text", folder / "text", "--out", folder / "out.csv"]
-    assert run_script("hooked_importance", [*given, "--loss", "nll"]) == 2
+    assert run_script("hooked_importance", given) == 2
     told = capsys.readouterr().err
     assert f"{path}: expected a tokeniser beside the weights, found no file of one" in told
     assert "copy the tokeniser that the model was trained with here" in told
@@ -361,13 +361,6 @@ def test_halves_are_computed_with_in_fp32(folder):
     (folder / "opus/config.json").write_text(json.dumps(config))
     model = HookedFolder(folder / "opus").load()
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-
-
-def test_no_folder_tells_its_smoothing(origin, tmp_path, capsys):
-    given = ["--model", origin / "t5", "--text", origin / "text", "--out", tmp_path / "out.csv"]
-    assert run_script("hooked_importance", [*given, "--loss", "smoothed"]) == 2
-    assert "take --loss nll" in capsys.readouterr().err
-    assert not (tmp_path / "out.csv").exists()
 
 
 def test_sides_of_unlike_length_are_refused(folder):

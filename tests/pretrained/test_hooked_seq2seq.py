@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
 CASES = [(kind, "sdpa") for kind in (*IMPORTABLE, *HOOKED) if kind not in EAGER_ONLY]
 CASES += [(kind, "eager") for kind in ("marian", "bart", *HOOKED)]
-NLL = ImportanceSettings(loss="nll")
+NLL = ImportanceSettings()
 
 
 @pytest.fixture(params=CASES, ids=" ".join)
@@ -128,7 +128,7 @@ def test_importance_is_the_slope_of_the_loss(kind):
 def test_importance_of_a_text_in_batches_is_that_of_one_batch(model):
     text = small_text(model)
     whole, _, _ = batch_importance(model, whole_batch(model))
-    parts = measure_importance(model, text, NLL.model_copy(update={"batch_tokens": 20}), 0.0)
+    parts = measure_importance(model, text, NLL.model_copy(update={"batch_tokens": 20}))
     torch.testing.assert_close(
         torch.from_numpy(parts).float(), whole, atol=1e-4 * whole.max().item(), rtol=0
     )
@@ -140,8 +140,8 @@ def test_finer_units_are_no_smaller(unit):
     for kind in ("t5", "whisper"):
         model = small_hooked(kind)
         text = small_text(model)
-        whole = measure_importance(model, text, NLL, 0.0)
-        finer = measure_importance(model, text, NLL.model_copy(update={"abs": unit}), 0.0)
+        whole = measure_importance(model, text, NLL)
+        finer = measure_importance(model, text, NLL.model_copy(update={"abs": unit}))
         assert (finer > whole - 1e-5).all() and (finer > 1.01 * whole).any()
 
 

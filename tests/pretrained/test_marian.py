@@ -133,7 +133,7 @@ def test_commands_take_it_as_one_of_ours(imported, tmp_path):
         assert tokenizer.decode(generated, skip_special_tokens=True) == translation
     assert len(set(found)) > 1
     out = tmp_path / "importance.csv"
-    assert run_script("importance", [*folders, "--loss", "nll", "--out", out]) == 0
+    assert run_script("importance", [*folders, "--out", out]) == 0
     grid = imported.model.settings.grid
     assert grid.size == 24
     assert (read_head_values(out, "importance", grid) > 0).all()
@@ -235,7 +235,7 @@ class OfSpaces(RunningPieces):
 def test_a_translation_is_written_as_the_references_are():
     """A model that was trained elsewhere writes capitals, which text in lower case has not."""
     words = Vocabulary([("▁The", 2), ("▁DOG", 1)])
-    lower = spelling("de", SpellingSettings(lowercase=True))
+    lower = spelling(SpellingSettings(lowercase=True))
     assert OfSpaces("de", words, Marks()).decode([4, 5]) == "The DOG"
     assert OfSpaces("de", words, Marks(), lower).decode([4, 5]) == "the dog"
 

@@ -96,7 +96,6 @@ def test_a_restored_last_average_goes_on_alike(seen):
     ("name", "kind"), [("none", Average), ("ema", MovingAverage), ("last", LastAverage)]
 )
 def test_settings_name_the_average(name, kind):
-    settings = TrainSettings(average=name, ema_decay=0.5, average_last=3)
-    average = make_average(settings, weights_of(1))
+    average = make_average(TrainSettings(average=name), weights_of(1))
     assert type(average) is kind
-    assert getattr(average, "decay", 0.5) == 0.5 and getattr(average, "count", 3) == 3
+    assert getattr(average, "decay", 0.999) == 0.999 and getattr(average, "count", 5) == 5

@@ -7,7 +7,7 @@ from small_run import MODEL, SmallRun, segment
 
 from headcount.base.files import read_json
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.run_file import read_run
+from headcount.base.settings.runs import read_run
 from headcount.base.settings.training_runs import RunSettings
 from headcount.model import machine
 from headcount.model.transformer import Transformer, parameter_count

@@ -14,6 +14,7 @@ from headcount.model.loss import summed_loss
 from headcount.training import train as train_module
 from headcount.training.gates import HeadGates
 from headcount.training.pruning_run import freeze_outside, gate_rows
+from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
@@ -77,14 +78,14 @@ def test_draws_follow_seed_and_update_alone():
 
 
 def test_a_draw_and_its_gradient_at_fixed_noise():
-    gates = make_gates(temperature=0.6, stretch_low=-0.2, stretch_high=1.5)
+    gates = make_gates(temperature=0.6)
     uniform = torch.linspace(0.02, 0.98, HEADS, dtype=torch.float64)
     with torch.no_grad():
         gates.log_alpha.copy_(torch.linspace(-1.5, 1.8, HEADS).flip(0).double())
-    # Head 1: u = 0.02, log α = 1.8: sigmoid((−3.89182 + 1.8) / 0.6) = 0.029693; × 1.7 − 0.2 < 0.
-    # Head 9: u = 1/2, log α = 0.15: sigmoid(0.25) = 0.562177; × 1.7 − 0.2 = 0.755700.
+    # Head 1: u = 0.02, log α = 1.8: sigmoid((−3.89182 + 1.8) / 0.6) = 0.029693; × 1.2 − 0.1 < 0.
+    # Head 9: u = 1/2, log α = 0.15: sigmoid(0.25) = 0.562177; × 1.2 − 0.1 = 0.574612.
     drawn = gates.sample(uniform)
-    assert drawn[0] == 0 and drawn[8].item() == pytest.approx(0.755700, abs=1e-6)
+    assert drawn[0] == 0 and drawn[8].item() == pytest.approx(0.574612, abs=1e-6)
     drawn.sum().backward()
     step = 1e-6
     with torch.no_grad():
@@ -117,26 +118,19 @@ def objective(trainer, batches, log_alpha, uniform, lambda_):
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "lambda_"),
+    ("name", "lambda_"),
     [
-        pytest.param("gates-all-l0.7", {}, 0.7, marks=pytest.mark.slow),
-        pytest.param("gates-all-l0", {}, 0.0, marks=pytest.mark.slow),
-        # 5 gated heads in 2 layers; 17 in 8. Update 1 of 4 of the warm-up.
-        ("gates-enc_self-l0.7", {"lambda_reduction": "mean_over_modules"}, 0.35),
-        pytest.param(
-            "gates-all-l0.8",
-            {"lambda_reduction": "mean_over_modules"},
-            0.1,
-            marks=pytest.mark.slow,
-        ),
-        ("gates-all-l0.8", {"lambda_warmup_updates": 4}, 0.2),
+        ("gates-enc_self-l0.7", 0.7),
+        pytest.param("gates-all-l0.8", 0.8, marks=pytest.mark.slow),
+        pytest.param("gates-all-l0", 0.0, marks=pytest.mark.slow),
     ],
 )
-def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, changes, lambda_):
+def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, monkeypatch, name, lambda_):
     """Two batches, one draw; λ is per target token, however many tokens there are."""
     # So small a rate leaves the weights as they are; a large ε makes Adam's step show the slope.
-    train = TrainSettings(batch_tokens=14, accumulate=2, epsilon=10.0)
-    trainer = make(name, train, exact=True, init=0.3, lr=1.0, peak_lr=1e-12, **changes)
+    monkeypatch.setitem(ADAM, "eps", 10.0)
+    train = TrainSettings(batch_tokens=14, accumulate=2)
+    trainer = make(name, train, exact=True, init=0.3, lr=1.0, peak_lr=1e-12)
     gates = trainer.head_mask
     start = gates.log_alpha.detach().clone()
     trainer._update()
@@ -224,10 +218,10 @@ def test_f07_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
 
 def test_f40_the_dev_set_is_scored_under_the_gates_of_test_time(make):
     train = TrainSettings(batch_tokens=14, average="none")
-    trainer = make("gates-all-l100", train=train, lr=0.5, updates=3, eval="louizos")
+    trainer = make("gates-all-l0.5", train=train, lr=0.5, updates=3, init="glorot")
     trainer.fit()
     gates = trainer.head_mask.test_time()
-    assert 0 < gates.min() < 1
+    assert set(gates.tolist()) == {0, 1}
     with torch.no_grad():
         model = trainer.model.eval()
         loss = sum(summed_loss(model, collate(DEV, [i]), gates) for i in range(2)) / 7
@@ -298,7 +292,7 @@ class Stopping(StateStore):
     ("name", "stops"), [("gates-all-l0.5", [3, 4, 6]), ("gates-enc_self-l0.1", [1])]
 )
 def test_a_run_taken_up_again_ends_in_the_same_bits(make, tmp_path, name, stops):
-    changes = {"lambda_warmup_updates": 5, "init": "glorot", "lr_schedule": "weights"}
+    changes = {"init": "glorot", "lr_schedule": "weights"}
 
     def start(folder, stop):
         states = Stopping(tmp_path / folder, {"run": 1}, 0)

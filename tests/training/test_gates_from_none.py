@@ -13,8 +13,7 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.run_file import read_run
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import PrunedSettings, read_run
 from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder, load_weights

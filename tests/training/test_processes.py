@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 from project_copy import ROOT
-from pydantic import ValidationError
 from small_run import GATES, MODEL, TRAIN, outcome, segment
 from warm_python import clients
 
@@ -83,11 +82,6 @@ def test_one_process_shares_nothing_and_asks_nobody():
     numbers = torch.tensor([1.5])
     add_up([numbers])
     assert is_first() and agree(True) and not agree(False) and numbers.item() == 1.5
-
-
-def test_batches_that_cannot_be_shared_out():
-    with pytest.raises(ValidationError, match=r"accumulate 3 cannot .* evenly among processes 2"):
-        TrainSettings(accumulate=3, processes=2)
 
 
 def test_another_number_of_processes_than_were_started(monkeypatch):

@@ -26,6 +26,7 @@ from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun
+from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import Session
@@ -172,11 +173,14 @@ class Constant(HeadMask):
         return self.multiplier
 
 
-def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tmp_path):
+def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(
+    base, monkeypatch, tmp_path
+):
     """Initial weights, order of data, dropout and gradient norm are the masked model's."""
     run, folder = base
     # A large ε, so that Adam does not blow rounding of gradients near 0 up to whole steps.
-    recipe = {"updates": 6, "dev_interval": 3, "epsilon": 1e-3, "peak_lr": 0.02}
+    monkeypatch.setitem(ADAM, "eps", 1e-3)
+    recipe = {"updates": 6, "dev_interval": 3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
     scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
     whole = scratch.fresh_model(UNEVEN)
@@ -346,16 +350,16 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     write_json(tmp_path / "importance.json", {"weights": "0" * 64})
     anothers = [*hand, "--importance", tmp_path / "importance.csv", "--keep", 3]
     cases = [
-        ("gates", ["--run", "gates-all-l-1", *common], "lambda: expected a number, 0 or more"),
+        ("gates", ["--run", "gates-all-l-1", *common], "--run: .*gates-all-l-1"),
         (
             "gates",
             ["--run", "gates-decoder-l1", *common],
-            "scope: expected enc_self or all, found 'decoder'",
+            "--run: .*scope: .*'decoder'",
         ),
-        ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
-        ("gates", ["--run", "subset-all-k3", *common], "expected gates-all-l0 here, found 'subs"),
-        ("subset", ["--run", "gates-all-l3", *common], "expected subset-all-k<K> here, found 'ga"),
-        ("subset", ["--run", "subset-all-k10", *common], "expected 1 to 9 heads, as many as the"),
+        ("gates", ["--run", "ranked-gates-all-l1", *common], "--run: .*ranked-gates-all-l1"),
+        ("gates", ["--run", "subset-all-k3", *common], "--run: .*subset-all-k3"),
+        ("subset", ["--run", "gates-all-l3", *common], "--run: .*gates-all-l3"),
+        ("subset", ["--run", "subset-all-k10", *common], "--run: .*subset-all-k10"),
         (
             "gates",
             ["--run", "gates-all-l1", *common, "--init-from", tmp_path / "none"],
@@ -365,7 +369,7 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         (
             "fine_tune",
             ["--run", "gates-all-l1", *common, *kept],
-            "expected ranked-gates-all-l1 or dra",
+            "--run: .*gates-all-l1",
         ),
         (
             "fine_tune",

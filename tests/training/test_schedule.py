@@ -52,21 +52,6 @@ def test_warm_up_through_to_the_last_update(schedule):
     assert rate(20, schedule=schedule, warmup_updates=20) == pytest.approx(0.01)
 
 
-def test_a_warm_up_longer_than_training_is_refused():
-    with pytest.raises(ValueError, match="warmup_updates 21 is more than updates 20"):
-        rate(1, warmup_updates=21)
-
-
-def test_an_update_to_keep_after_the_end_is_refused():
-    with pytest.raises(ValueError, match="keep_updates names update 21, but training ends at up"):
-        rate(1, keep_updates=[20, 21])
-
-
-def test_an_update_to_keep_that_patience_may_not_reach_is_refused():
-    with pytest.raises(ValueError, match="keep_updates names update 4, but with patience 2"):
-        rate(1, keep_updates=[4], patience=2)
-
-
 def test_fine_tuning_has_no_patience():
     train = TrainSettings(updates=9, warmup_updates=1, patience=2)
     assert GatesSettings(updates=5, warmup_updates=1).fine_tuning(train).patience == 0

@@ -32,9 +32,10 @@ def choose(subset, update):
 
 
 @pytest.mark.parametrize("tau", [1e-8, 0.1, 1.0, 30.0])
-def test_multipliers_are_at_least_0_and_their_sum_is_k(tau):
+def test_multipliers_are_at_least_0_and_their_sum_is_k(monkeypatch, tau):
+    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", tau)
     for count in (1, 5, 17):
-        subset = make_subset(f"subset-all-k{count}", temperature_start=tau, temperature_end=tau)
+        subset = make_subset(f"subset-all-k{count}", temperature_start=tau)
         for update in (1, 2, 9):
             drawn = choose(subset, update)
             assert float(drawn.sum()) == pytest.approx(count, rel=1e-6)
@@ -135,9 +136,10 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "left"), [("subset-all-k6", 6), ("subset-enc_self-k2", 14)])
-def test_exactly_k_heads_of_the_scope_are_left_and_w_has_moved(make, name, left):
+def test_exactly_k_heads_of_the_scope_are_left_and_w_has_moved(make, monkeypatch, name, left):
     """Of all 6; of the encoder's five 2, and the twelve others."""
-    trainer = make(name, temperature_start=5.0, temperature_end=1.0)
+    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", 1.0)
+    trainer = make(name, temperature_start=5.0)
     before = trainer.head_mask.learnt.detach().clone()
     trainer.fit()
     subset = trainer.head_mask
@@ -146,9 +148,10 @@ def test_exactly_k_heads_of_the_scope_are_left_and_w_has_moved(make, name, left)
     assert all(math.isfinite(row["dev_loss"]) for row in trainer.progress.curve)
 
 
-def test_a_head_that_only_harms_is_given_up():
+def test_a_head_that_only_harms_is_given_up(monkeypatch):
     """A planted loss: head 3 costs, the others are of no use; w of 3 falls below all others."""
-    subset = make_subset("subset-all-k16", temperature_start=1.0, temperature_end=1.0)
+    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", 1.0)
+    subset = make_subset("subset-all-k16", temperature_start=1.0)
     for update in range(1, 60):
         subset.choose(None, [], update)
         cost = torch.zeros(HEADS)

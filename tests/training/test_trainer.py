@@ -15,6 +15,7 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import load_weights
 from headcount.training import train as train_module
+from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
@@ -56,10 +57,11 @@ def gradients(model, text, smoothing):
 
 
 @pytest.mark.parametrize(("batch_tokens", "accumulate"), [(21, 1), (14, 2)])
-def test_first_update_by_hand(make, batch_tokens, accumulate):
+def test_first_update_by_hand(make, monkeypatch, batch_tokens, accumulate):
     # Adam's first step is lr · g / (|g| + ε); a large ε makes the size of g matter.
+    monkeypatch.setitem(ADAM, "eps", 0.1)
     trainer = make(
-        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5,
         batch_tokens=batch_tokens, accumulate=accumulate,
     )  # fmt: skip
     assert len(trainer.plan.epoch(0)) == accumulate
@@ -71,9 +73,10 @@ def test_first_update_by_hand(make, batch_tokens, accumulate):
         torch.testing.assert_close(weight.detach(), expected, atol=1e-7, rtol=0, msg=name)
 
 
-def test_a_long_gradient_is_scaled_down(make):
+def test_a_long_gradient_is_scaled_down(make, monkeypatch):
+    monkeypatch.setitem(ADAM, "eps", 0.1)
     trainer = make(
-        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5,
         batch_tokens=21, clip_norm=0.02, label_smoothing=0.0,
     )  # fmt: skip
     before, gradient = weights_of(trainer), gradients(trainer.model, TEXT, 0.0)
@@ -86,10 +89,11 @@ def test_a_long_gradient_is_scaled_down(make):
         torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=0)
 
 
-def test_without_a_largest_norm_a_gradient_stays_as_it_is(make):
+def test_without_a_largest_norm_a_gradient_stays_as_it_is(make, monkeypatch):
     """The first step of Adam is lr · g / (|g| + ε), of the whole g."""
+    monkeypatch.setitem(ADAM, "eps", 0.1)
     trainer = make(
-        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5,
         batch_tokens=21, clip_norm=0, label_smoothing=0.0,
     )  # fmt: skip
     before, gradient = weights_of(trainer), gradients(trainer.model, TEXT, 0.0)

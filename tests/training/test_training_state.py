@@ -69,7 +69,7 @@ def facts_of(trainer):
 def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, stops):
     settings = TrainSettings(
         updates=7, warmup_updates=1, peak_lr=0.2, batch_tokens=14, accumulate=3,
-        dev_interval=2, average=average, average_last=2,
+        dev_interval=2, average=average,
     )  # fmt: skip
 
     def start(name, stop):

@@ -14,6 +14,7 @@ from shared_results import QUIET, leave_figures_empty
 from small_marian import write_marian
 from workflow_modules import load
 
+from headcount.base.errors import UserError
 from headcount.data.synthetic.corpus import generate_splits
 from headcount.store.model_folder import load_weights
 
@@ -160,53 +161,59 @@ def _check_tuned(results: Path) -> None:
     assert {("baseline", "bleu"), ("impt-6", "bleu"), ("impt-6", "delta")} <= ours
 
 
-def plan_of(monkeypatch, folder: Path, experiment: str, models: str):
-    """The plan of an experiment in a folder with settings alone, and perhaps an empty model."""
-    for path in folder.glob("own/marian/config.json"):
-        path.write_text(path.read_text() or json.dumps(CONFIG))
-    plan = load(monkeypatch, "plan")
-    (folder / "config").mkdir(exist_ok=True)
-    (folder / "config" / "own.yaml").write_text(experiment)
-    (folder / "config" / "models.yaml").write_text(models)
-    shutil.copy(ROOT / "config" / "corpora.yaml", folder / "config")
-    monkeypatch.chdir(folder)
-    return plan.Plan({"experiment": "own"}, [])
+HERE = ("config.json", "model.safetensors")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """The folder of a model of one's own, whose weights are empty."""
+    made = tmp_path / "own" / "marian"
+    made.mkdir(parents=True)
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    (made / "model.safetensors").touch()
+    return made
+
+
+@pytest.fixture
+def plan_of(monkeypatch, tmp_path):
+    """Plans an experiment in a folder with settings alone."""
+    module = load(monkeypatch, "plan.plan")
+    (tmp_path / "config").mkdir()
+    shutil.copy(ROOT / "config" / "corpora.yaml", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+
+    def read(experiment: str = SIZES, models: str = MODEL):
+        (tmp_path / "config" / "own.yaml").write_text(experiment)
+        (tmp_path / "config" / "models.yaml").write_text(models)
+        return module.Plan("own")
+
+    return read
 
 
 @pytest.mark.parametrize(
-    ("experiment", "told"),
+    ("old", "new", "message"),
     [
-        (SIZES, "own/marian/config.json: expected a file of your own, found none"),
-        (SIZES.replace("own_small", "own_smal"), "no model 'own_smal' in config/models.yaml; near"),
-        (
-            SIZES.replace("synthetic_tiny.en-art", "iwslt15_en_vi.en-vi"),
-            "expected plain text for the imported model own_small, found a corpus that is tokenis",
-        ),
+        ("", "", "own/marian/config.json: expected a file of your own, found none"),
+        ("own_small", "own_smal", "no model 'own_smal' in config/models.yaml; near"),
+        ("synthetic_tiny.en-art", "iwslt15_en_vi.en-vi", "expected plain text for the imported"),
     ],
 )
-def test_what_no_job_could_import_is_told_before_the_first(
-    monkeypatch, tmp_path, capsys, experiment, told
-):
-    with pytest.raises(SystemExit) as end:
-        plan_of(monkeypatch, tmp_path, experiment, MODEL)
-    assert end.value.code == 2 and told in capsys.readouterr().err
+def test_what_no_job_could_import_is_refused_before_the_first(plan_of, old, new, message):
+    with pytest.raises(UserError, match=message):
+        plan_of(SIZES.replace(old, new))
 
 
-def test_a_model_of_another_direction_is_refused_by_the_plan(monkeypatch, tmp_path, capsys):
-    (tmp_path / "own" / "marian").mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / "own" / "marian" / name).touch()
-    about = tmp_path / "own" / "marian" / "tokenizer_config.json"
+def test_a_model_of_another_direction_is_refused_by_the_plan(plan_of, folder):
+    about = folder / "tokenizer_config.json"
     about.write_text('{"source_lang": "de", "target_lang": "en"}')
-    with pytest.raises(SystemExit) as end:
-        plan_of(monkeypatch, tmp_path, SIZES, MODEL)
-    assert end.value.code == 2 and "source_lang" in capsys.readouterr().err
+    with pytest.raises(UserError, match="source_lang"):
+        plan_of()
     about.write_text('{"source_lang": "eng", "target_lang": "roa"}')
-    plan_of(monkeypatch, tmp_path, SIZES, MODEL)
+    plan_of()
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"encoder_attention_heads": 8, "decoder_attention_heads": 8}, "heads: 8, found 4"),
         ({"encoder_ffn_dim": 64, "decoder_ffn_dim": 64}, "d_ff: 64, found 48"),
@@ -214,45 +221,47 @@ def test_a_model_of_another_direction_is_refused_by_the_plan(monkeypatch, tmp_pa
     ],
 )
 @pytest.mark.parametrize("fetched", [False, True])
-def test_sizes_of_another_model_are_told_by_the_plan(
-    monkeypatch, tmp_path, capsys, changes, told, fetched
-):
+def test_sizes_of_another_model_are_refused_by_the_plan(plan_of, folder, changes, message, fetched):
     """They stand in the folder of one's own, or in what was fetched."""
     hub = "  hub: a/b\n  revision: " + "a" * 40
     hub += '\n  files: {model.safetensors: "' + "0" * 64 + '"}\n'
     models = MODEL.replace("  path: own/marian\n", hub) if fetched else MODEL
-    folder = tmp_path / "own" / "marian"
     if fetched:
-        made = plan_of(monkeypatch, tmp_path, SIZES, models)
-        folder = Path(made.imported.source("own_small").manifest).absolute().parent
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").touch()
+        manifest = Path(plan_of(models=models).imported.manifests[0])
+        shutil.copytree(folder, manifest.parent)
+        folder = manifest.parent
     (folder / "config.json").write_text(json.dumps(CONFIG | changes))
-    with pytest.raises(SystemExit) as end:
-        plan_of(monkeypatch, tmp_path, SIZES, models)
-    assert end.value.code == 2 and told in (printed := capsys.readouterr().err)
-    assert ("error: config/own.yaml:4: model: " in printed) == ("d_model" not in changes)
+    with pytest.raises(UserError, match=message):
+        plan_of(models=models)
     (folder / "config.json").write_text(json.dumps(CONFIG))
-    plan_of(monkeypatch, tmp_path, SIZES, models)
+    plan_of(models=models)
+
+
+def pinned(folder: Path) -> str:
+    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    return MODEL + f"  files: {json.dumps(files)}\n"
 
 
 @pytest.mark.parametrize("name", ["added_tokens.json", "tokenizer_config.json", "tokenizer.json"])
-def test_a_file_of_the_tokenizer_without_a_pin_is_refused(monkeypatch, tmp_path, capsys, name):
+def test_a_file_of_the_tokenizer_without_a_pin_is_refused(plan_of, folder, name):
     """The copy would lack it, and text would be cut in another way than its makers do."""
-    folder = tmp_path / "own" / "marian"
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(b"")
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    pins = [
-        f"    {each.name}: {hashlib.sha256(each.read_bytes()).hexdigest()}\n"
-        for each in folder.iterdir()
-    ]
-    models = f"{MODEL.rstrip()}\n  files:\n{''.join(pins)}"
-    plan_of(monkeypatch, tmp_path, SIZES, models)
+    models = pinned(folder)
+    plan_of(models=models)
     (folder / name).write_text("{}")
-    with pytest.raises(SystemExit) as end:
-        plan_of(monkeypatch, tmp_path, SIZES, models)
-    assert end.value.code == 2 and f"files: expected {name}" in capsys.readouterr().err
+    with pytest.raises(UserError, match=f"files: expected {name}"):
+        plan_of(models=models)
+
+
+def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(plan_of, folder, tmp_path):
+    """A copy of its earlier weights lies in data/raw; it would have been used in silence."""
+    models = pinned(folder)
+    manifest = tmp_path / plan_of(models=models).imported.manifests[0]
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    plan_of(models=models)
+    (folder / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(UserError, match="own/marian/model.safetensors: expected SHA-256"):
+        plan_of(models=models)
 
 
 def test_a_plan_of_an_imported_model_needs_no_torch():
@@ -260,59 +269,25 @@ def test_a_plan_of_an_imported_model_needs_no_torch():
     subprocess.run([sys.executable, "-c", words], check=True)
 
 
-def test_no_job_waits_for_a_training_that_there_is_not(monkeypatch, tmp_path):
+def test_no_job_waits_for_a_training_that_there_is_not(plan_of, folder):
     """The gates run has 10 updates, and the ranked one waits for it: 20 on the longest chain."""
-    (tmp_path / "own" / "marian").mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / "own" / "marian" / name).touch()
-    made = plan_of(monkeypatch, tmp_path, AS_IT_IS + SIZES, MODEL)
-    assert made.pruning.updates("baseline") == 0
-    assert made.pruning.urgency({"run": "baseline"}) == 20
-    assert made.pruning.all_updates() == 30  # of three pruned runs
+    pruning = plan_of(AS_IT_IS + SIZES).pruning
+    assert pruning.updates("baseline") == 0 and pruning.urgency({"run": "baseline"}) == 20
 
 
-def test_segment_is_told_what_the_model_calls_the_languages(monkeypatch, tmp_path):
-    (tmp_path / "own" / "marian").mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / "own" / "marian" / name).touch()
-    coded = MODEL + "  codes: {art: deu_Latn, fr: fra_Latn}\n"
-    made = plan_of(monkeypatch, tmp_path, SIZES, coded)
-    assert made.imported.code_flags({"pair": PAIR}) == ["--tgt-code", "deu_Latn"]
-    manifest = made.imported.source("own_small").manifest
-    plain = plan_of(monkeypatch, tmp_path, SIZES, MODEL)
-    assert plain.imported.code_flags({"pair": PAIR}) == []
-    assert plain.imported.source("own_small").manifest == manifest  # the files are the same
+def test_segment_gets_the_models_names_of_languages(plan_of, folder):
+    coded = plan_of(models=MODEL + "  codes: {art: deu_Latn, fr: fra_Latn}\n").imported
+    assert coded.code_flags({"pair": PAIR}) == ["--tgt-code", "deu_Latn"]
+    plain = plan_of().imported
+    assert plain.code_flags({"pair": PAIR}) == []
+    assert plain.manifests == coded.manifests  # the files are the same
 
 
-def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(monkeypatch, tmp_path):
-    (tmp_path / "own" / "marian").mkdir(parents=True)
-    names = ("config.json", "model.safetensors", "source.spm", "pytorch_model.bin", "model.py")
-    for name in names:
-        (tmp_path / "own" / "marian" / name).touch()
-    made = plan_of(monkeypatch, tmp_path, SIZES, MODEL)
-    source = made.imported.source("own_small")
-    assert source.own == [f"own/marian/{name}" for name in names[:3]]  # no pickle, no code
-    manifest = source.manifest
-    (tmp_path / "own" / "marian" / "vocab.json").touch()
-    assert made.imported.source("own_small").manifest == manifest
-
-
-def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(monkeypatch, tmp_path, capsys):
-    """A copy of its earlier weights lies in data/raw; it would have been used in silence."""
-    folder = tmp_path / "own" / "marian"
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    (folder / "model.safetensors").write_bytes(b"first")
-    pins = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    models = MODEL + f"  files: {json.dumps(pins)}\n"
-    made = plan_of(monkeypatch, tmp_path, SIZES, models)
-    manifest = tmp_path / made.imported.source("own_small").manifest
-    manifest.parent.mkdir(parents=True)
-    manifest.touch()
-    plan_of(monkeypatch, tmp_path, SIZES, models)
-    (folder / "model.safetensors").write_bytes(b"other")
-    with pytest.raises(SystemExit) as end:
-        plan_of(monkeypatch, tmp_path, SIZES, models)
-    told = capsys.readouterr().err
-    assert end.value.code == 2 and "own/marian/model.safetensors: expected SHA-256" in told
-    assert pins["model.safetensors"] in told and hashlib.sha256(b"other").hexdigest() in told
+def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(plan_of, folder):
+    for name in ("source.spm", "pytorch_model.bin", "model.py"):
+        (folder / name).touch()
+    imported = plan_of().imported
+    source = imported.source("own_small")
+    assert source.own == [f"own/marian/{name}" for name in (*HERE, "source.spm")]  # no code
+    (folder / "vocab.json").touch()
+    assert imported.source("own_small").manifest == source.manifest

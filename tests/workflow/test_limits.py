@@ -17,7 +17,7 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture
 def limits(monkeypatch):
-    return load(monkeypatch, "limits")
+    return load(monkeypatch, "machine.limits")
 
 
 @pytest.mark.parametrize(
@@ -116,37 +116,3 @@ def test_a_script_by_hand_sees_every_gpu(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     take_slot()
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "1" and not list(tmp_path.rglob("*.lock"))
-
-
-@pytest.mark.parametrize(
-    ("cluster", "asked"),
-    [(False, {"auto": 1, "cuda": 1, "cpu": 0}), (True, {"auto": 0, "cuda": 1, "cpu": 0})],
-)
-def test_whether_a_job_asks_for_a_gpu_is_said_by_its_setting(monkeypatch, capsys, cluster, asked):
-    """Not by whether this machine has one; what the nodes of a cluster have nobody knows here."""
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    needs = load(monkeypatch, "needs").Needs(plan, cluster)
-    needs.say_devices()
-    told = "note: on a cluster, device: auto asks for no GPU"
-    assert (told in capsys.readouterr().err) == cluster
-    for device, gpus in asked.items():
-        decode = plan.settings.decode.model_copy(update={"device": device})
-        plan.settings = plan.settings.model_copy(update={"decode": decode})
-        needs = load(monkeypatch, "needs").Needs(plan, cluster)
-        assert needs.job("decode")["gpu"] == gpus
-
-
-@pytest.mark.parametrize(
-    ("experiment", "unsaid"),
-    [("quickstart", "decode, importance, roles"), ("michel_bert", "classifier_ablation")],
-)
-def test_sections_that_ask_for_no_gpu_are_named(monkeypatch, capsys, experiment, unsaid):
-    """Of sections that have jobs: one experiment translates, the other has classifiers only."""
-    plan = load(monkeypatch, "plan").Plan({"experiment": experiment}, [])
-    with_gpu = {
-        name: getattr(plan.settings, name).model_copy(update={"device": "cuda"})
-        for name in ("train", "fine_tuning", "lrp")
-    }
-    plan.settings = plan.settings.model_copy(update=with_gpu)
-    load(monkeypatch, "needs").Needs(plan, cluster=True).say_devices()
-    assert f"that of {unsaid}; set it to cuda" in capsys.readouterr().err

@@ -1,45 +1,64 @@
-"""What the rules are told of an experiment."""
+"""The plan of an experiment: folders, flags, runs, and which jobs start first."""
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from project_copy import ROOT
 from workflow_modules import load
 
 from headcount.analysis.outputs import chapters
+from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
+from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
 IMPT = RunSettings(method="importance", heads=6)
-ROOT = Path(__file__).resolve().parents[2]
+MEASURING = [SimpleNamespace(output=["results/quickstart/heads/{pair}/{run}/seed{seed}/a.csv"])]
+"""Snakemake's rules, as far as they measure heads."""
 
 
 @pytest.fixture
 def plan(monkeypatch):
-    return load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    return load(monkeypatch, "plan.plan").Plan("quickstart")
 
 
-def change(plan, **changes):
-    """The synthetic corpus with other settings of its generator."""
-    corpora = load_corpora(ROOT / "config" / "corpora.yaml")
-    corpus = corpora["synthetic"]
-    settings = corpus.settings.model_copy(update=changes)
-    plan.corpora["synthetic"] = corpus.model_copy(update={"settings": settings})
+@pytest.fixture
+def planned(monkeypatch, tmp_path):
+    """Plans an experiment from a text, in a folder with the project's corpora."""
+    module = load(monkeypatch, "plan.plan")
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+
+    def read(text: str):
+        (tmp_path / "config/mine.yaml").write_text(text)
+        return module.Plan("mine")
+
+    return read
+
+
+def change(plan, section: str = "", **values):
+    """Set keys of the settings, or of one section."""
+    if section:
+        values = {section: getattr(plan.settings, section).model_copy(update=values)}
+    plan.settings = plan.settings.model_copy(update=values)
+
+
+def chapters_of(monkeypatch, plan):
+    return load(monkeypatch, "plan.outputs").Outputs(plan, MEASURING)
 
 
 def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
+    corpus = load_corpora(ROOT / "config" / "corpora.yaml")["synthetic"]
     before = plan.raw.of("synthetic.en-art").manifest
-    change(plan, seed=2)
-    assert plan.raw.of("synthetic.en-art").manifest != before
-    change(plan, train_pairs=20000)
-    assert plan.raw.of("synthetic.en-art").manifest != before
-    change(plan)
-    assert plan.raw.of("synthetic.en-art").manifest == before
-    licence = plan.corpora["synthetic"].model_copy(update={"licence": "other words"})
-    plan.corpora["synthetic"] = licence
+    for changes in ({"seed": 2}, {"train_pairs": 20000}):
+        settings = corpus.settings.model_copy(update=changes)
+        plan.corpora["synthetic"] = corpus.model_copy(update={"settings": settings})
+        assert plan.raw.of("synthetic.en-art").manifest != before
+    plan.corpora["synthetic"] = corpus.model_copy(update={"licence": "other words"})
     assert plan.raw.of("synthetic.en-art").manifest == before
 
 
@@ -51,22 +70,22 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
         assert plan.raw.draw(train) == ["--draw", pairs, "1"]
         assert plan.raw.draw(train | {"split": "dev"}) == []
         assert plan.tests(f"{name}.en-de") == plan.tests("multi30k.en-de")
-    assert plan.raw.draw({"pair": "multi30k.en-de", "split": "train"}) == []
 
 
-def masked(plan, *names):
-    """The plan with these test sets under masks."""
-    changed = plan.settings.masking.model_copy(update={"test_sets": list(names)})
-    plan.settings = plan.settings.model_copy(update={"masking": changed})
-    return plan
+def test_splits_of_a_pair(plan):
+    tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
+    pair = "multi30k.de-en"
+    assert plan.tests(pair) == tests and plan.splits(pair) == ["train", "dev", *tests]
+    assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
+    assert plan.held_out({"pair": pair, "split": "train"}) == ["dev", *tests]
+    assert plan.held_out({"pair": pair, "split": "dev"}) == []
 
 
 def test_test_sets_under_masks_are_the_first_or_those_named(plan):
     german, czech = {"pair": "multi30k.de-en"}, {"pair": "multi30k.cs-en"}
     assert plan.masking_tests(german) == ["test_2016_flickr"]
-    masked(plan, "test_2018_flickr", "test_2017_flickr")
+    change(plan, "masking", test_sets=["test_2018_flickr", "test_2017_flickr"])
     assert plan.masking_tests(german) == ["test_2017_flickr", "test_2018_flickr"]
-    assert plan.masking_tests(czech) == ["test_2018_flickr"]
     flags = plan.masking_flags(czech)
     assert flags[flags.index("--test-sets") + 1] == '["test_2018_flickr"]'
 
@@ -74,237 +93,281 @@ def test_test_sets_under_masks_are_the_first_or_those_named(plan):
 def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
     run = {"pair": "multi30k.de-en", "run": "impt-6", "seed": "3"}
     path = "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"
-    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
     assert plan.baseline_importance(run) == [path]
     assert plan.baseline_importance({**run, "run": "baseline"}) == []  # its own already
-    plan.settings = plan.settings.model_copy(update={"runs": [IMPT]})
+    change(plan, runs=[IMPT])
     assert plan.baseline_importance(run) == []  # no such run in the experiment
 
 
-def test_runs_with_other_heads_are_trained_and_measured_and_not_masked(plan, monkeypatch):
-    runs = [TWO_HEADS, BASELINE, IMPT]
-    plan.settings = plan.settings.model_copy(update={"runs": runs})
-    assert plan.same_heads == ["baseline", "impt-6"]
-    assert plan.by_heads == ["baseline-h2", "baseline"]
-    listed = list(load(monkeypatch, "jobs").jobs(plan, ["importance"]))
-    made = {rule: values["run"] for rule, values in listed if "run" in values and rule != "bleu"}
-    assert made["train"] == made["importance"] == ["baseline-h2", "baseline", "impt-6"]
-    assert made["masking"] == ["baseline", "impt-6"]
-    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
-    assert plan.by_heads == []
+def rules(**outputs: list[str]):
+    return [
+        SimpleNamespace(name=name, wildcard_names=set(names)) for name, names in outputs.items()
+    ]
 
 
-def test_headmask_has_no_files_of_runs_with_other_heads(plan, monkeypatch):
-    plan.settings = plan.settings.model_copy(update={"runs": [TWO_HEADS, BASELINE]})
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
+def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
+    module = load(monkeypatch, "plan.jobs")
+    change(plan, runs=[TWO_HEADS, BASELINE, IMPT], seeds=[3, 1])
+    of_run = ["pair", "run", "seed"]
+    known = rules(train=of_run, masking=of_run, gates=of_run, importance=of_run, segment=["pair"])
+    known += rules(bleu=["phase", *of_run], translate=["phase", *of_run, "test"], report=[])
+    known += rules(text=["pair", "split"], speed=["pair", "seed"], entailment=["pair"])
+    known += rules(download=["corpus", "recipe"])
+    jobs = list(module.jobs(plan, known))
+    values = module.values_by_rule(known, jobs)
+    runs = {"baseline-h2", "baseline", "impt-6"}
+    assert values["train"] == {"pair": {"synthetic.en-art"}, "run": runs, "seed": {1, 3}}
+    assert values["importance"] == values["train"]
+    assert values["masking"]["run"] == {"baseline", "impt-6"}  # with as many heads
+    assert values["text"] == {"pair": {"synthetic.en-art"}, "split": {"train", "dev", "test"}}
+    assert {tuple(v["phase"]): len(v["run"]) for n, v in jobs if n == "translate"} == {
+        ("train",): 3,
+        ("prune",): 11,
+    }
+    assert values["bleu"]["run"] == runs | {*plan.pruned}
+    for name in ("entailment", "segment"):
+        assert values[name] == {"pair": set()} and name not in dict(jobs)
+    assert values["speed"]["pair"] == set()  # quickstart times nothing
+    assert not {"download", "report"} & {*values, *dict(jobs)}
+
+
+def test_outputs_have_the_files_of_runs_that_they_compare(plan, monkeypatch):
+    """HeadMask has no runs with other heads; `general` shows them beside the baseline."""
+    change(plan, runs=[TWO_HEADS, BASELINE])
     trained = "results/quickstart/train/synthetic.en-art/{}/seed1/{}"
     scores = [trained.format(run, "bleu.json") for run in ("baseline-h2", "baseline")]
     models = [trained.format(run, "model/model.json") for run in ("baseline-h2", "baseline")]
+    outputs = chapters_of(monkeypatch, plan)
     given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
     assert (given["general"]["scores"], given["general"]["models_by_heads"]) == (scores, models)
-    assert len(given["voita_roles"]["importance"]) == 2
     assert given["headmask"]["scores"] == scores[1:]
     assert not [path for files in given["headmask"].values() for path in files if "-h2" in path]
 
 
-def test_a_run_with_another_dropout_is_told_so_and_a_scratch_run_as_its_start(plan, monkeypatch):
-    dropped = RunSettings(method="baseline", dropout=0.2)
-    names = ("gates-all-l0.1-from-baseline-d0.2", "gates-all-l0.1")
-    scratch = [PrunedSettings.model_validate(f"scratch-{name}") for name in names]
-    changed = {"runs": [BASELINE, IMPT, dropped], "pruned": scratch}
-    plan.settings = plan.settings.model_copy(update=changed)
-    plan.pruning = load(monkeypatch, "pruning").Pruning(plan.layout, plan.settings)
-    assert plan.runs == plan.same_heads == plan.by_dropout
-    assert plan.runs == ["baseline", "impt-6", "baseline-d0.2"]
-    assert plan.by_heads == []
-    rates = []
-    for run in scratch:
-        flags = plan.scratch_flags({"run": label(run)})
-        rates.append(flags[flags.index("--dropout") + 1])
-    assert rates == ["0.2", "0.0"]  # quickstart's models have none
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
-    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/model/model.json"
-    given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
-    assert given["headmask"]["models_by_dropout"] == [trained.format(run) for run in plan.runs]
-    shown = [name for name in outputs.pages() if "regularisation" in name]
-    assert shown == [f"{form}/headmask_regularisation.json" for form in ("tables", "figures")]
-
-
-def test_without_several_dropouts_there_is_no_table_of_them(plan, monkeypatch):
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
-    assert not [name for name in outputs.pages() if "regularisation" in name]
-    other = RunSettings(method="baseline", attention_heads=2, dropout=0.2)
-    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, other]})
-    assert plan.by_dropout == []
-
-
-def test_ways_to_choose_heads_are_compared_where_there_are_several(plan, monkeypatch):
-    signed = RunSettings(method="importance", heads=6, signed=True)
-    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT, signed, TWO_HEADS]})
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
-    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/run.json"
-    given = {chapter.name: outputs.inputs(chapter) for chapter in outputs.chapters}
-    compared = ("baseline", "impt-6", "impt-6-signed")
-    assert given["headmask"]["variants"] == [trained.format(run) for run in compared]
-    shown = [name for name in outputs.pages() if "variants" in name]
-    assert shown == [f"{form}/headmask_variants.json" for form in ("tables", "figures")]
-
-
-def test_runs_of_importance_that_differ_in_n_or_dropout_alone_are_no_ways_to_choose(
-    plan, monkeypatch
+@pytest.mark.parametrize(
+    ("kind", "name", "run", "no_run"),
+    [
+        ("models_by_heads", "heads_per_layer", TWO_HEADS, IMPT),
+        (
+            "models_by_dropout",
+            "headmask_regularisation",
+            RunSettings(method="baseline", dropout=0.2),
+            RunSettings(method="baseline", attention_heads=2, dropout=0.2),
+        ),
+        (
+            "variants",
+            "headmask_variants",
+            RunSettings(method="importance", heads=6, signed=True),
+            RunSettings(method="importance", heads=12, dropout=0.2),
+        ),
+    ],
+)
+def test_a_comparison_is_made_where_there_is_something_to_compare(
+    plan, monkeypatch, kind, name, run, no_run
 ):
-    others = [RunSettings(method="importance", heads=heads) for heads in (1, 12)]
-    dropped = RunSettings(method="importance", heads=6, dropout=0.2)
-    drawn = RunSettings(method="random", heads=6)
-    runs = [BASELINE, drawn, IMPT, *others, dropped]
-    plan.settings = plan.settings.model_copy(update={"runs": runs})
-    assert plan.by_variant == []
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
-    assert not [name for name in outputs.pages() if "variants" in name]
+    for other, made in ((run, True), (no_run, False)):
+        change(plan, runs=[BASELINE, IMPT, other])
+        outputs = chapters_of(monkeypatch, plan)
+        assert any(name in page for page in outputs.pages()) == made
+        files = [outputs.inputs(chapter).get(kind, []) for chapter in outputs.chapters]
+        assert any(label(other) in path for paths in files for path in paths) == made
 
 
-def test_without_such_runs_heads_per_layer_is_not_made(plan, monkeypatch):
-    outputs = load(monkeypatch, "outputs").Outputs(plan, ["heads/importance.csv"])
-    assert not [name for name in outputs.pages() if "heads_per_layer" in name]
-
-
-def test_files_of_a_pair(plan):
-    pair = "multi30k.de-en"
-    tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
-    assert plan.tests(pair) == tests
-    assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
-    assert plan.splits(pair) == ["train", "dev", *tests]
-    folder = "data/text/quickstart/multi30k.de-en"
-    texts = plan.layout.texts(pair, ["dev"], "src", "json")
-    assert texts == [f"{folder}/dev.src", f"{folder}/dev.json"]
-    assert plan.held_out({"pair": pair, "split": "train"}) == ["dev", *tests]
-    assert plan.held_out({"pair": pair, "split": "dev"}) == []
-
-
-def test_files_of_all_runs(plan, monkeypatch):
-    """Pairs, then training variants, then seeds: the order of tables and figures."""
-    pairs, seeds = ["multi30k.cs-en", "multi30k.de-en"], [3, 1]
-    plan.layout = replace(plan.layout, pairs=pairs, seeds=seeds)
-    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
+def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
+    """The order of tables and figures."""
+    plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"], seeds=[3, 1])
+    change(plan, runs=[BASELINE, IMPT])
     (headmask,) = (chapter for chapter in chapters() if chapter.name == "headmask")
-    found = load(monkeypatch, "outputs").Outputs(plan, []).inputs(headmask)
-    assert len(found["importance"]) == 8
-    assert found["importance"][:3] == [
-        f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"
-        for run in ("baseline/seed3", "baseline/seed1", "impt-6/seed3")
+    files = chapters_of(monkeypatch, plan).inputs(headmask)
+    assert files["importance"] == [
+        f"results/quickstart/heads/multi30k.{pair}/{run}/seed{seed}/importance.csv"
+        for pair in ("cs-en", "de-en")
+        for run in ("baseline", "impt-6")
+        for seed in (3, 1)
     ]
-    assert found["importance"][4] == (
-        "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"
-    )
     tests = ("test_2016_flickr", "test_2018_flickr")
     folder = "results/quickstart/train/multi30k.cs-en/baseline/seed3/translations"
-    assert found["translations"][:2] == [f"{folder}/{test}.txt" for test in tests]
-    assert len(found["translations"]) == 4 * 2 + 4 * 4  # de-en has four test sets
+    assert files["translations"][:2] == [f"{folder}/{test}.txt" for test in tests]
+    assert len(files["translations"]) == 4 * 2 + 4 * 4  # de-en has four test sets
 
 
-@pytest.mark.parametrize(
-    ("config", "told"),
-    [
-        ({"experment": "tiny"}, "--config experment: unknown key; nearest: experiment. Give only"),
-        (
-            {"experiment": "tiny", "train": {"updates": 10}},
-            "--config train: settings live in config/tiny.yaml, this one at `train:`; change it",
-        ),
-        (
-            {"experiment": "tiny", "updates": 10},
-            "settings live in config/tiny.yaml, this one at `train: updates:` or `ablation: "
-            "updates:` or `gates: updates:`; change it there",
-        ),
-        (
-            {"train_updates": 10},
-            "unknown key; nearest: train.updates. Give only experiment=NAME; settings live in "
-            "config/quickstart.yaml",
-        ),
-        ({"x": 1}, "--config x: unknown key. Give only experiment=NAME; settings live in config/q"),
-        ({"experiment": "config/tiny.yaml"}, "found 'config/tiny.yaml'; nearest: tiny"),
-        ({"experiment": "tinny"}, "there is no config/tinny.yaml; nearest: tiny"),
-        ({"experiment": None}, "experiment: expected a name of letters, digits, _ and -"),
-    ],
-)
-def test_f03_what_config_cannot_take_is_sent_where_it_belongs(monkeypatch, capsys, config, told):
-    with pytest.raises(SystemExit) as left:
-        load(monkeypatch, "plan").Plan(config, [])
-    assert left.value.code == 2
-    assert told in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("file", "told"),
-    [
-        ("config/tiny.yaml", "given by its name; give --config experiment=tiny instead"),
-        ("/x/own.yaml", "put the file into config/, then give --config experiment=own instead"),
-    ],
-)
-def test_f03_an_experiment_given_as_a_file_of_settings_is_told_its_name(
-    monkeypatch, capsys, file, told
-):
-    settings = {"pairs": ["synthetic_tiny.en-art"], "seeds": [1]}
-    with pytest.raises(SystemExit) as left:
-        load(monkeypatch, "plan").Plan(settings, [Path(file)])
-    assert left.value.code == 2
-    printed = capsys.readouterr().err
-    assert f"--configfile {file}: an experiment is" in printed and told in printed
-
-
-def test_a_batch_that_no_dev_set_fills_is_refused_by_the_plan(tmp_path, monkeypatch, capsys):
-    """`synthetic_tiny` has 40 pairs in dev."""
-    plan = load(monkeypatch, "plan").Plan
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
-    settings = (ROOT / "config" / "tiny.yaml").read_text()
-    for largest, fits in ((40, True), (41, False)):
-        sizes = f"sentences: 1000\n  repeats: 2\n  batch_sizes: [{largest}]"
-        changed = settings.replace("sentences: 4\n  repeats: 2\n  batch_sizes: [1, 4]", sizes)
-        Path("config/mine.yaml").write_text(changed)
-        if fits:
-            assert plan({"experiment": "mine"}, []).timed
-            continue
-        with pytest.raises(SystemExit) as left:
-            plan({"experiment": "mine"}, [])
-        assert left.value.code == 2
-        assert "speed.batch_sizes: expected at most 40" in capsys.readouterr().err
-
-
-def test_a_file_that_names_the_experiment_alone_is_as_good_as_the_flag(monkeypatch):
-    assert load(monkeypatch, "plan").Plan({"experiment": "tiny"}, [Path("x.yaml")]).name == "tiny"
-
-
-def test_f49_experiments_whose_names_differ_in_case_alone_stay_apart(tmp_path, monkeypatch):
-    plan = load(monkeypatch, "plan").Plan
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    long = "L" * 64  # the longest name there may be
-    for name in ("Tiny", long):
-        shutil.copy(tmp_path / "config" / "tiny.yaml", tmp_path / "config" / f"{name}.yaml")
-    if (tmp_path / "config" / "TINY.yaml").exists():
-        pytest.skip("this disk does not tell upper from lower case")
-    monkeypatch.chdir(tmp_path)
-    files = [
-        plan({"experiment": name}, []).layout.folders("train", ["baseline"])
-        for name in ("tiny", "Tiny", long)
+def test_a_scratch_run_has_the_dropout_of_its_start(plan, monkeypatch):
+    dropped = RunSettings(method="baseline", dropout=0.2)
+    scratch = [
+        PrunedSettings.model_validate({"method": "scratch", "lambda": 0.1, "from": start})
+        for start in (dropped, BASELINE)
     ]
-    pair = "synthetic_tiny.en-art"
-    names = ("tiny", "Tiny", long)
-    assert files == [[(pair, f"results/{name}/train/{pair}/baseline/seed1")] for name in names]
+    change(plan, runs=[BASELINE, dropped], pruned=scratch)
+    plan.pruning = load(monkeypatch, "plan.pruning").Pruning(plan.layout, plan.settings)
+    flags = [plan.scratch_flags({"run": label(run)}) for run in scratch]
+    assert [f[f.index("--dropout") + 1] for f in flags] == ["0.2", "0.0"]
 
 
-def test_f49_names_that_make_too_long_a_name_together_are_refused(tmp_path, monkeypatch, capsys):
-    """Of a log: train. and 64 + 1 + 32 + 1 + 32, .baseline.seed1., 103 and .log: 259 characters."""
-    sides = "".join(f"{side * 32}: {{file: f{side}, sha256: {'ab' * 32}}}, " for side in "ab")
-    corpus, test = "c" * 64, "t" * 103
-    splits = "".join(f"    {split}: {{{sides}}}\n" for split in ("train", "dev", test))
-    head = "  licence: none\n  citation: none\n  base_url: https://example.invalid\n  splits:\n"
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "corpora.yaml").write_text(f"{corpus}:\n{head}{splits}")
-    (tmp_path / "config" / "mine.yaml").write_text(f"pairs: [{corpus}.{'a' * 32}-{'b' * 32}]\n")
-    plan = load(monkeypatch, "plan").Plan
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as left:
-        plan({"experiment": "mine"}, [])
-    assert left.value.code == 2
-    told = "expected a log's name of at most 255 characters, found 259 with the run baseline and"
-    assert told in capsys.readouterr().err
+ABLATION = """
+pairs: [multi30k.en-de, synthetic.en-art]
+runs: [baseline, {method: random, share: 12.5%}]
+model: {preset: tiny}
+train: {updates: 1000, warmup_updates: 10, keep_updates: [30, 500, 1000]}
+importance: {sentences: 30}
+ablation:
+  runs: [{method: random, share: 12.5%}]
+  updates: [30, 1000]
+  steps: 4
+"""
+
+
+def test_ablation_reads_two_test_sets_and_dev_and_gets_the_keys_it_reads(planned):
+    plan = planned(ABLATION)
+    german, art = {"pair": "multi30k.en-de"}, {"pair": "synthetic.en-art"}
+    assert plan.profiled == plan.ablated == ["random-6"] and plan.measured == []
+    assert plan.ablation_texts(german) == ["dev", "test_2016_flickr", "test_2017_flickr"]
+    assert plan.first_ablation_test(german) == "test_2016_flickr"
+    # A pair with one test set: dev is its second, and is read once.
+    assert plan.ablation_tests(art) == ["test", "dev"]
+    assert plan.ablation_texts(art) == ["dev", "test"]
+    flags = plan.ablation_flags("steps", "sentences")(art)
+    assert flags == ["--steps", "4", "--test-sets", '["test", "dev"]']
+    assert plan.rerank_flags()[plan.rerank_flags().index("--importance-sentences") + 1] == "30"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("steps: 4", "test_sets: [test, dev]", r"mine\.yaml:\d+: ablation.test_sets: "),
+        (
+            "steps: 4",
+            "test_sets: [test_2106_flickr, test_2017_flickr, dev]",
+            r"mine\.yaml:\d+: ablation.test_sets: .*nearest: test_2016_flickr",
+        ),
+        ("multi30k.en-de", "multi30k.en-xx", r"mine\.yaml:\d+: pairs: multi30k.en-xx: "),
+    ],
+)
+def test_f09_what_no_corpus_has_is_refused_by_the_plan(planned, old, new, message):
+    with pytest.raises(UserError, match=message):
+        planned(ABLATION.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"experment": "tiny"}, "unknown key experment. Give only experiment=NAME"),
+        ({"experiment": "tiny", "updates": 9}, "unknown key updates. .*here config/tiny.yaml"),
+        ({"experiment": "config/tiny.yaml"}, "experiment 'config/tiny.yaml': .* known: .*tiny"),
+        ({"experiment": "tinny"}, "there is no config/tinny.yaml; nearest: tiny"),
+        ({"experiment": None}, "experiment '': .* known: .*tiny"),
+    ],
+)
+def test_f03_the_command_line_takes_a_name_and_nothing_else(monkeypatch, config, message):
+    experiment_name = load(monkeypatch, "console.asked").experiment_name
+    with pytest.raises(UserError, match=message):
+        load(monkeypatch, "plan.plan").Plan(experiment_name(config))
+
+
+PRUNED = """
+pairs: [a.x-y, multi30k.cs-en]
+seeds: [2, 1]
+runs:
+  - {method: random, share: 12.5%}
+  - baseline
+  - {method: importance, heads: 6, probability: 0.5}
+  - {method: importance, heads: 6}
+model: {preset: tiny}
+train: {updates: 1000, warmup_updates: 10}
+gates: {updates: 200}
+speed: {batch_sizes: [1]}
+pruned:
+  - {method: gates, lambda: [0, 0.1]}
+  - {method: gates, lambda: 0, from: {method: random, share: 12.5%}}
+  - {method: [scratch, importance], lambda: 0.1}
+  - {method: random, lambda: 0, from: {method: random, share: 12.5%}}
+"""
+FROM_NONE = """
+  - {method: gates, scope: enc_self, lambda: [0, 0.3], from: none}
+  - {method: scratch, scope: enc_self, lambda: 0.3, from: none}
+"""
+W = {"pair": "a.x-y", "seed": "2"}
+TRAIN, PRUNE = "results/mine/train/a.x-y", "results/mine/prune/a.x-y"
+
+
+@pytest.fixture
+def pruning(monkeypatch, tmp_path):
+    """The pruned runs of an experiment in a text."""
+
+    def read(text: str = PRUNED):
+        (tmp_path / "mine.yaml").write_text(text)
+        settings = load_experiment("mine", tmp_path)
+        layout = load(monkeypatch, "plan.layout").Layout("mine", settings.pairs, settings.seeds)
+        return load(monkeypatch, "plan.pruning").Pruning(layout, settings)
+
+    return read
+
+
+def test_inputs_of_pruned_runs(pruning):
+    known, drawn = pruning(), {**W, "run": "drawn-gates-all-l0-from-random-6"}
+    folder = f"{TRAIN}/random-6/seed2/model"
+    assert known.start_model(drawn) == [f"{folder}/model.json", f"{folder}/weights.safetensors"]
+    assert known.gates_heads(drawn) == [f"{PRUNE}/gates-all-l0-from-random-6/seed2/heads.csv"]
+    assert known.importance(drawn) == []  # drawn: no ranking
+    ranked = "results/mine/heads/a.x-y/baseline/seed2/importance.csv"
+    assert known.importance({**W, "run": "ranked-gates-all-l0.1"}) == [ranked]
+    assert known.starts() == ["random-6", "baseline"]  # in the order of runs, without impt
+    assert known.gates_heads_from({**W, "run": "baseline"}) == [
+        f"{PRUNE}/gates-all-l0/seed2/heads.csv",
+        f"{PRUNE}/gates-all-l0.1/seed2/heads.csv",
+    ]
+
+
+def test_timed_are_the_baseline_or_another_start_and_what_has_lost_heads(pruning):
+    assert pruning().timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1"]
+    assert pruning().timed_models(W)[2:4] == [
+        f"{PRUNE}/gates-all-l0.1/seed2/model/{name}"
+        for name in ("model.json", "weights.safetensors")
+    ]
+    of_random = "pruned:\n  - {method: gates, lambda: [0, 0.1], from: {method: random, heads: 6}}"
+    known = pruning(PRUNED.partition("pruned:")[0].replace("  - baseline\n", "") + of_random)
+    assert known.timed() == ["random-6", "gates-all-l0.1-from-random-6"]
+    assert known.compared() == ["random-6"]
+
+
+@pytest.mark.parametrize(
+    ("run", "updates"),
+    [
+        ("scratch-gates-all-l0.1", 1000 + 200),  # as many in total as what it is compared with
+        ("ranked-gates-all-l0.1", 200),
+        ("gates-all-l0", 200),  # nothing waits for it
+        ("gates-all-l0.1", 200 + 1200),
+        ("gates-all-l0-from-random-6", 200 + 200),
+        ("baseline", 1000 + 200 + 1200),
+        ("random-6", 1000 + 200 + 200),
+        ("impt-6", 1700),  # an update costs 1.7 times as much
+        ("impt-6-p0.5", 1350),
+    ],
+)
+def test_the_longest_chain_of_runs_starts_first(pruning, run, updates):
+    assert pruning().urgency({**W, "run": run}) == pytest.approx(updates)
+
+
+def test_a_ranking_is_made_as_soon_as_a_run_waits_for_it(pruning):
+    assert pruning().ranking_urgency({**W, "run": "baseline"}) == 200
+    assert pruning().ranking_urgency({**W, "run": "random-6"}) == 0
+
+
+def test_gates_from_random_weights_wait_for_no_model(pruning):
+    mixed = pruning(PRUNED.rstrip() + FROM_NONE)
+    control, name = "gates-enc_self-l0-from-none", "gates-enc_self-l0.3-from-none"
+    assert mixed.gates_from_none() == [control, name] and name in mixed.penalised()
+    assert mixed.fine_tuned() == ["gates-all-l0", "gates-all-l0.1", "gates-all-l0-from-random-6"]
+    assert mixed.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]
+    assert mixed.starts() == mixed.compared() == ["random-6", "baseline"]
+    # A training and its fine-tuning, and the run from scratch that waits for it.
+    assert mixed.urgency({**W, "run": name}) == 1200 + 1200
+    assert mixed.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1", name]
+    alone = pruning(PRUNED[: PRUNED.index("pruned")] + "pruned:" + FROM_NONE)
+    assert (alone.starts(), alone.fine_tuned()) == ([], [])
+    assert alone.compared() == ["baseline"] and alone.timed() == ["baseline", name]
+
+
+def test_without_pruned_runs_there_is_nothing_to_do(pruning):
+    plain = pruning(PRUNED[: PRUNED.index("pruned")])
+    assert plain.named("gates") == plain.starts() == plain.timed() == plain.penalised() == []
+    assert plain.urgency({**W, "run": "impt-6"}) == pytest.approx(1700)

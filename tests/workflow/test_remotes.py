@@ -1,12 +1,10 @@
-"""Sharing results over SSH and S3, on real servers of this machine."""
+"""Sharing results over SSH, on a real server of this machine."""
 
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from shared_results import bare_clone, both_quiet
 pytestmark = pytest.mark.slow
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-MOTO = "moto[server]==5.2.5"  # an environment of its own: it wants another botocore than DVC
 
 
 def free_port() -> int:
@@ -47,7 +44,6 @@ def share(source: ProjectCopy, name: str, **settings: str) -> None:
         shutil.copy(source.folder / ".dvc" / "config.local", copy.folder / ".dvc")
     copy.call("dvc", "pull")
     both_quiet(copy)
-    assert "every file is what dvc.lock says" in copy.call("python", "workflow/verify.py")
 
 
 @pytest.mark.skipif(SSHD is None, reason="no sshd here: install openssh-server to test SSH")
@@ -77,29 +73,3 @@ def test_push_and_pull_over_ssh(clone, tmp_path):
     finally:
         server.kill()
         server.wait()
-
-
-@pytest.fixture
-def s3(tmp_path):
-    """Address of an S3 server with an empty bucket."""
-    venv = [sys.executable, "-m", "venv", "--without-pip", tmp_path / "moto"]
-    subprocess.run(venv, check=True)
-    pip = [sys.executable, "-m", "pip", "--python", tmp_path / "moto" / "bin" / "python"]
-    subprocess.run([*pip, "install", "-q", "--no-compile", MOTO], check=True)
-    port = free_port()
-    server = subprocess.Popen(
-        [tmp_path / "moto" / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(port)
-    address = f"http://127.0.0.1:{port}"
-    urllib.request.urlopen(urllib.request.Request(f"{address}/results", method="PUT"))
-    yield address
-    server.kill()
-    server.wait()
-
-
-def test_push_and_pull_over_s3(clone, s3):
-    keys = {"access_key_id": "test", "secret_access_key": "test"}
-    share(clone, "over-s3", url="s3://results/store", endpointurl=s3, region="us-east-1", **keys)

@@ -31,7 +31,7 @@ RemoteExecutor.sleep = lambda self: asyncio.sleep(1)
 """Asks SLURM every second what jobs do; the executor would wait longer each time."""
 
 
-def copies(folder: Path, updates: str) -> tuple[ProjectCopy, ProjectCopy]:
+def copies(folder: Path, updates: str, threads: int = 1) -> tuple[ProjectCopy, ProjectCopy]:
     """Two copies of the project with `tiny` cut down to one training of so many updates.
 
     The first looks often after its jobs.
@@ -44,7 +44,8 @@ def copies(folder: Path, updates: str) -> tuple[ProjectCopy, ProjectCopy]:
         for key in ("pruned", "ablation", "runs"):
             text = re.sub(rf"(?m)^{key}:.*\n(?:[ -].*\n)*", "", text)
         text = text.replace("updates: 150", f"updates: {updates}")
-        (copy.folder / f"config/{NAME}.yaml").write_text(f"{text}runs: [baseline]\n")
+        text += f"runs: [baseline]\nresources: {{threads: {threads}}}\n"
+        (copy.folder / f"config/{NAME}.yaml").write_text(text)
         made.append(copy)
     made[0].change("workflow/Snakefile", VERSION, f"{VERSION}\n{LOOK}")
     return made[0], made[1]
@@ -100,7 +101,7 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(tmp_p
 
 def test_two_processes_of_a_training_have_a_node_each(tmp_path):
     """A node has as many cores as one process has threads; sums of two are the same to the bit."""
-    copy, local = copies(tmp_path, "150\n  processes: 2\n  accumulate: 2\n  threads: 2")
+    copy, local = copies(tmp_path, "150\n  processes: 2\n  accumulate: 2", threads=2)
     target, log = f"{RUN}/model/weights.safetensors", copy.folder / LOG
     with SlurmCluster(tmp_path / "slurm"):
         process = copy.start(target, *PROFILE, *SOON, *ASKED)

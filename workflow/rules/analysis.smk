@@ -2,7 +2,7 @@
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json and <results>/atlas.html, by a
 #        rule for each chapter of headcount/analysis/outputs.py; <results>/report.html.
 
-outputs = Outputs(plan, [rule.output[0] for rule in measuring(plan, workflow.rules)])
+outputs = Outputs(plan, workflow.rules)
 
 for chapter in outputs.chapters:
 

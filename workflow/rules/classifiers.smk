@@ -24,8 +24,6 @@ rule entailment:
     output:
         multiext("<text>/", *(f"{part}.jsonl" for part in ENTAILMENT_PARTS)),
         counts="<text>/parts.json",
-    wildcard_constraints:
-        pair=alternatives(plan.classifiers.corpora),
     resources:
         **needs.text(),
     params:
@@ -44,10 +42,7 @@ rule fine_tune_classifier:
     output:
         multiext("<trained>/model/", *CLASSIFIER_FILES),
         facts="<trained>/fine_tuning.json",
-    wildcard_constraints:
-        pair=alternatives(plan.classifiers.corpora),
-        run=alternatives(plan.classifiers.fine_tuned),
-    threads: plan.settings.fine_tuning.threads
+    threads: needs.threads("fine_tuning")
     resources:
         **needs.job("fine_tuning", mem_mb=6000),
     params:
@@ -73,10 +68,7 @@ rule classifier_ablation:
         multiext("<masking>/classifier_ablation", ".csv", ".json"),
         multiext("<masking>/classifier_profile", ".csv", ".json"),
         multiext("<masking>/classifier_profile_areas", ".csv", ".json"),
-    wildcard_constraints:
-        pair=alternatives(plan.classifiers.corpora),
-        run=alternatives(plan.classifiers.models),
-    threads: plan.settings.classifier_ablation.threads
+    threads: needs.threads("classifier_ablation")
     resources:
         **needs.job("classifier_ablation", mem_mb=4000),
     params:

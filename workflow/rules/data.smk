@@ -61,8 +61,6 @@ rule bpe:
         dev_tgt="<text>/dev.tgt",
     output:
         multiext("<bpe>/", *TRAINING),
-    wildcard_constraints:
-        pair=alternatives([] if plan.imported.name else pairs),
     resources:
         **needs.text(),
     params:

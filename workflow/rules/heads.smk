@@ -11,7 +11,7 @@ rule relevance:
     output:
         values="<heads>/relevance.csv",
         about="<heads>/relevance.json",
-    threads: plan.settings.lrp.threads
+    threads: needs.threads("lrp")
     resources:
         **needs.job("lrp"),
     params:
@@ -31,7 +31,7 @@ use rule relevance as importance with:
         values="<heads>/importance.csv",
         about="<heads>/importance.json",
     priority: plan.pruning.ranking_urgency
-    threads: plan.settings.importance.threads
+    threads: needs.threads("importance")
     resources:
         **needs.job("importance"),
     params:
@@ -49,9 +49,7 @@ rule masking:
     output:
         scores="<masking>/headmask.csv",
         about="<masking>/headmask.json",
-    wildcard_constraints:
-        run=alternatives(plan.same_heads),
-    threads: plan.settings.decode.threads
+    threads: needs.threads("decode")
     resources:
         **needs.job("decode"),
     params:

@@ -12,8 +12,6 @@ use rule importance as loss_change with:
     output:
         values="<masking>/loss_change.csv",
         about="<masking>/loss_change.json",
-    wildcard_constraints:
-        run=alternatives(plan.ablated),
     priority: 0
 
 
@@ -26,8 +24,6 @@ use rule masking as ablation with:
     output:
         scores="<masking>/ablation.csv",
         about="<masking>/ablation.json",
-    wildcard_constraints:
-        run=alternatives(plan.ablated),
     params:
         given=given("text/"),
         settings=plan.ablation_flags("sentences"),
@@ -42,8 +38,6 @@ use rule loss_change as more_measures with:
         about_fisher="<masking>/measures_fisher.json",
         means="<masking>/measures_means.csv",
         about_means="<masking>/measures_means.json",
-    wildcard_constraints:
-        run=alternatives(plan.measured),
     params:
         settings=plan.section("importance", "measures"),
 
@@ -98,9 +92,7 @@ rule share_speed:
     output:
         times="<masking>/share_speed.csv",
         about="<masking>/share_speed.json",
-    wildcard_constraints:
-        run=alternatives(plan.timed),
-    threads: all_cores
+    threads: session.all_cores
     resources:
         **needs.timing("decode"),
     params:
@@ -118,10 +110,8 @@ use rule importance as importance_speed with:
     output:
         values="<masking>/importance_speed.csv",
         about="<masking>/importance_speed.json",
-    wildcard_constraints:
-        run=alternatives(plan.timed),
     priority: 0
-    threads: all_cores
+    threads: session.all_cores
     resources:
         **needs.timing("importance"),
     params:

@@ -29,8 +29,6 @@ rule segment:
         pretrained=plan.imported.manifests,
     output:
         multiext("<bpe>/", *TRAINING),
-    wildcard_constraints:
-        pair=alternatives(plan.imported.segmented(pairs)),
     resources:
         **needs.text(),
     params:
@@ -58,9 +56,7 @@ rule imported_run:
         masks="<trained>/masks.csv",
         slopes="<trained>/slopes.csv",
         about="<trained>/import.json",
-    wildcard_constraints:
-        run=alternatives(plan.imported.as_it_is(plan.runs)),
-    threads: plan.settings.train.threads
+    threads: needs.threads("train")
     resources:
         **needs.job("train"),
     params:

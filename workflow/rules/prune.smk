@@ -19,8 +19,6 @@ use rule train as gates with:
     output:
         **PRUNED,
         gates="<pruned>/gates.csv",
-    wildcard_constraints:
-        run=alternatives(plan.pruning.fine_tuned()),
     params:
         init_from=given("init_from/"),
         settings=plan.section("train", "gates"),
@@ -30,8 +28,6 @@ use rule gates as subset with:
     """Fine-tune a trained model while learning which heads stay, as many as its name says."""
     output:
         **PRUNED,
-    wildcard_constraints:
-        run=alternatives(plan.pruning.named("subset")),
     params:
         settings=plan.section("train", "gates", "subset"),
 
@@ -43,8 +39,6 @@ use rule train as gates_from_none with:
     output:
         **PRUNED,
         gates="<pruned>/gates.csv",
-    wildcard_constraints:
-        run=alternatives(plan.pruning.gates_from_none()),
     params:
         init_from=[],
         settings=plan.section("model", "train", "gates"),
@@ -57,8 +51,6 @@ use rule train as scratch with:
         kept=plan.pruning.gates_heads,
     output:
         **PRUNED,
-    wildcard_constraints:
-        run=alternatives(plan.pruning.named("scratch")),
     params:
         init_from=[],
         given=given("kept"),
@@ -74,8 +66,6 @@ use rule gates as fine_tune with:
         importance=plan.pruning.importance,
     output:
         **PRUNED,
-    wildcard_constraints:
-        run=alternatives(plan.pruning.named("importance", "random")),
     params:
         given=given("kept", "importance"),
 
@@ -91,8 +81,6 @@ use rule masking as untuned_masking with:
     output:
         scores="<masking>/untuned_masking.csv",
         about="<masking>/untuned_masking.json",
-    wildcard_constraints:
-        run=alternatives(plan.pruning.starts()),
     params:
         given=given("text/", "seed", "importance", "gates"),
         settings=plan.untuned_flags,

@@ -30,7 +30,7 @@ rule roles:
         trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.treebanks),
     output:
         multiext("<heads>/", *ROLES_FILES),
-    threads: plan.settings.roles.threads
+    threads: needs.threads("roles")
     resources:
         **needs.job("roles"),
     params:

@@ -16,14 +16,13 @@ rule train:
         masks="<trained>/masks.csv",
         slopes="<trained>/slopes.csv",
         kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
-    wildcard_constraints:
-        run=alternatives(plan.imported.trained(plan.runs)),
     priority: plan.pruning.urgency
-    threads: plan.settings.train.cores
+    threads: needs.threads("train")
     resources:
         **needs.training(),
     params:
         bpe=FOLDERS["bpe"],
+        run=plan.run_flag,
         init_from=given("pretrained/"),  # or what a pruned run starts from
         given=[],  # which heads a pruned run has
         settings=plan.section("model", "train"),
@@ -31,7 +30,7 @@ rule train:
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
         state=f"{plan.layout.results}/state/{{pair}}.{{run}}.seed{{seed}}",
     shell:
-        "python {params.script} --run {wildcards.run:q} {params.init_from:q} {params.given:q}"
+        "python {params.script} {params.run:q} {params.init_from:q} {params.given:q}"
         " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
         " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 
@@ -45,9 +44,7 @@ rule translate:
     output:
         text="<run>/translations/{test}.txt",
         facts="<run>/translations/{test}.json",
-    wildcard_constraints:
-        run=alternatives([*plan.runs, *plan.pruned]),
-    threads: plan.settings.decode.threads
+    threads: needs.threads("decode")
     resources:
         **needs.translating(),
     params:
@@ -67,8 +64,6 @@ rule bleu:
         references=each("<text>/{test}.tgt", test=plan.tests_of),
     output:
         "<run>/bleu.json",
-    wildcard_constraints:
-        run=alternatives([*plan.runs, *plan.pruned]),
     params:
         tests=plan.tests_of,
         words=plan.words,

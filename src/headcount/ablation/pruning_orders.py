@@ -16,7 +16,6 @@ from headcount.heads.fisher import rearranged
 from headcount.heads.importance import (
     measure_importance,
     normalise_layers,
-    own_smoothing,
     read_drawn,
 )
 from headcount.heads.measures_files import Measured
@@ -153,14 +152,14 @@ def measured_anew(
     It gives the importance of every head, [heads] in flat order, not normalised; 0 of silent ones,
     which are not there.
     """
-    text, smoothing = read_drawn(inputs.pair, settings), own_smoothing(inputs.model, settings)
+    text = read_drawn(inputs.pair, settings)
 
     def measure(model: Transformer, silent: Heads) -> np.ndarray:
         kept = head_masks([silent], model.grid.size)[0]
         values = np.zeros(model.grid.size)
         if kept.any():
             smaller = remove_heads(model, torch.from_numpy(kept)) if silent else model
-            values[kept > 0] = measure_importance(smaller, text, settings, smoothing)
+            values[kept > 0] = measure_importance(smaller, text, settings)
         return values
 
     return measure

@@ -93,15 +93,15 @@ def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
 def importance_measure(settings: dict[str, Any]) -> str:
     """Return a sentence on how the importance of heads was measured."""
     used, ablation = settings["importance"], settings.get("ablation")
-    by_layer = "layer_l2" in (used.normalise, getattr(ablation, "normalise", ""))
+    by_layer = getattr(ablation, "normalise", "") == "layer_l2"
     layer = ", divided by the L2 norm of its layer and type" if by_layer else ""
     again = (
         " It is measured again after each step." if getattr(ablation, "reestimate", False) else ""
     )
     return (
-        f"Importance: derivative of the loss ({used.loss}, {used.reduction} over the tokens of a "
-        f"sentence) by the multiplier of a head, {_ABS[used.abs]}, mean over up to "
-        f"{used.sentences} sentence pairs of {used.data}{layer}.{again}"
+        "Importance: derivative of the loss of a sentence (sum over its tokens) by the multiplier "
+        f"of a head, {_ABS[used.abs]}, mean over up to {used.sentences} sentence pairs of "
+        f"{used.data}{layer}.{again}"
     )
 
 
@@ -109,10 +109,7 @@ def importance_measure(settings: dict[str, Any]) -> str:
 def importance_unit(settings: dict[str, Any]) -> str:
     """Return the unit of importance."""
     used = settings["importance"]
-    if used.normalise != "none":
-        return "share of its layer's L2 norm"
-    nats = "nats²" if used.abs == "square" else "nats"
-    return f"{nats} per {'sentence' if used.reduction == 'sum' else 'token'}"
+    return f"{'nats²' if used.abs == 'square' else 'nats'} per sentence"
 
 
 @note

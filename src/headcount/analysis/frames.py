@@ -11,8 +11,7 @@ import pandas as pd
 from headcount.analysis.inputs import INPUTS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.run_file import read_run
-from headcount.base.settings.runs import Run, label
+from headcount.base.settings.runs import Run, label, read_run
 from headcount.base.settings.section import Section
 from headcount.base.settings.training_runs import BASELINE
 

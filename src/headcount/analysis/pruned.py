@@ -119,12 +119,10 @@ def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
 def gates_setting(models: PrunedModels, settings: Mapping[str, Any]) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
-    unit = "nats per target token and head" if gates.lambda_reduction == "sum" else "mean of layers"
     return [
-        f"λ: penalty of heads ({unit}). Gates: {gates.updates} updates, temperature "
-        f"{gates.temperature:g}, stretch {gates.stretch_low:g} to {gates.stretch_high:g}, log α at "
-        f"the start {gates.init}, rate {gates.lr:g} ({gates.lr_schedule}), rule at test time "
-        f"{gates.eval}.",
+        f"λ: penalty of heads (nats per target token and head). Gates: {gates.updates} updates, "
+        f"temperature {gates.temperature:g}, log α at the start {gates.init}, rate {gates.lr:g} "
+        f"({gates.lr_schedule}).",
         *setting(with_all_heads(models), settings),
     ]
 

@@ -60,8 +60,7 @@ def preferred(positions: pd.DataFrame) -> pd.DataFrame:
 def exceeds(syntax: pd.DataFrame, settings: RolesSettings) -> pd.Series:
     """Return whether the accuracy of heads exceeds the positional baseline by the margin."""
     baseline = syntax["baseline_hits"] / syntax["trials"]
-    margin = settings.margin * (1 if settings.margin_kind == "absolute" else baseline)
-    return syntax["hits"] / syntax["trials"] >= baseline + margin - _ROUNDING
+    return syntax["hits"] / syntax["trials"] >= baseline + settings.margin - _ROUNDING
 
 
 def on_first_treebank(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,11 +7,8 @@ the stretch. s = sigmoid((ln u − ln(1 − u) + log α) / τ) is Concrete; g = 
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-
-TestRule = Literal["argmax01", "threshold", "louizos"]
 
 
 @dataclass(frozen=True)
@@ -19,8 +16,8 @@ class HardConcrete:
     """A family of gates; `log_alpha`, wherever it is an argument, says how open a gate is."""
 
     temperature: float
-    low: float  # γ, below 0
-    high: float  # ζ, above 1
+    low: float = -0.1  # γ, below 0
+    high: float = 1.1  # ζ, above 1
 
     @property
     def zero_shift(self) -> float:
@@ -56,23 +53,11 @@ class HardConcrete:
         stretched = (np.asarray(value, dtype=float) - self.low) / width
         return self.concrete_density(stretched, log_alpha) / width
 
-    def noiseless(self, log_alpha: np.ndarray | float) -> np.ndarray:
-        """The gate without noise and temperature, sigmoid(log α) stretched and cut.
+    def at_test(self, log_alpha: np.ndarray | float) -> np.ndarray:
+        """Return the gate once training is over: 1 where 1 is likelier than 0, else 0.
 
-        Source: Louizos et al. 2018, equation 13.
+        Source: Voita et al. 2019, footnote 7.
         """
-        return np.clip(_sigmoid(log_alpha) * (self.high - self.low) + self.low, 0, 1)
-
-    def at_test(self, log_alpha: np.ndarray | float, rule: TestRule) -> np.ndarray:
-        """The gate once training is over, of the same shape as log α.
-
-        `argmax01`: 1 where 1 is likelier than 0 (Voita et al., footnote 7); `threshold`: 1 where
-        the noiseless gate is above 0.5; `louizos`: the noiseless gate, which may be a fraction.
-        """
-        if rule == "louizos":
-            return self.noiseless(log_alpha)
-        if rule == "threshold":
-            return (self.noiseless(log_alpha) > 0.5).astype(float)
         return (self.p_one(log_alpha) > self.p_zero(log_alpha)).astype(float)
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from headcount.base.settings.ablation import check_groups
+from headcount.base.errors import UserError
 
 Heads = tuple[int, ...]
 """Flat positions, sorted."""
@@ -45,7 +45,8 @@ def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:
 
     Raises UserError if there are more groups than heads.
     """
-    check_groups(groups, len(ranking))
+    if groups > len(ranking):
+        raise UserError(f"masking.groups: expected at most {len(ranking)} heads, found {groups}")
     return [group.tolist() for group in np.array_split(np.array(ranking), groups)]
 
 

@@ -30,7 +30,7 @@ from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads, head_masks
-from headcount.base.settings.ablation import ClassifierSettings
+from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, PruningSteps
 from headcount.base.settings.names import nearest
 from headcount.classifiers.classifier_files import read_classifier
 from headcount.classifiers.hooked_encoder import HookedEncoder
@@ -190,7 +190,8 @@ def write_classifier_ablation(
     single = out / "classifier_ablation.csv"
     write_result(single, accuracy_columns(COLUMNS), rows, facts)
     effects = read_single_effects(single, grid, accuracy_columns(COLUMNS))
-    pruning, ranked = settings.pruning(), partial(classifier.importance, tests[DEV])
+    pruning = AblationSettings(**settings.model_dump(include={*PruningSteps.model_fields}))
+    ranked = partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
     points = [point for curve in curves for point in curve.points()]
     scores = _resampled(classifier, tests["matched"], [point.heads for point in points], 1000)

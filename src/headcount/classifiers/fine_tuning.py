@@ -13,7 +13,7 @@ from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.classifiers.classifier import LONGEST
 from headcount.classifiers.classifier_files import read_classifier, training_library
 from headcount.data.entailment import Example
-from headcount.model.machine import pick_device
+from headcount.model.machine import pick_device, pick_format
 from headcount.store.finished import FinishedSet
 
 
@@ -32,9 +32,9 @@ def fine_tune_classifier(
     for these labels. After each epoch a state lies in `states`, from which a call goes on whose
     `origin` has the same settings, seed, code, inputs and versions, on the same kind of device. It
     is removed in the end; under an engine the outputs take its place until they are on record
-    (workflow/engine.py), so that nothing is fine-tuned again. On a CPU the weights follow from the
-    seed to the last bit. Raises UserError for a model that cannot be read, EnvironmentFault where
-    library or device is missing.
+    (workflow/engines/records.py), so that nothing is fine-tuned again. On a CPU the weights follow
+    from the seed to the last bit. Raises UserError for a model that cannot be read, and
+    EnvironmentFault where library or device is missing.
     """
     device = pick_device(settings.device).type
     mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])
@@ -70,7 +70,7 @@ def _fine_tune(
     rows = _encoded(pairs, tokeniser, model.config.label2id)
     trainer = library.Trainer(
         model=model,
-        args=_arguments(library, settings, seed, states, len(rows)),
+        args=_arguments(library, settings, seed, states, len(rows), model.config.hidden_size),
         train_dataset=rows,
         data_collator=library.DataCollatorWithPadding(tokeniser),
     )
@@ -97,10 +97,11 @@ def _encoded(
 
 
 def _arguments(
-    library: Any, settings: FineTuningSettings, seed: int, states: Path, pairs: int
+    library: Any, settings: FineTuningSettings, seed: int, states: Path, pairs: int, width: int
 ) -> Any:
     """What the library's trainer is told: nothing is reported, and only states are saved."""
     updates = -(-pairs // settings.batch) * settings.epochs
+    device = pick_device(settings.device)
     told = library.TrainingArguments(
         output_dir=str(states),
         num_train_epochs=settings.epochs,
@@ -108,9 +109,9 @@ def _arguments(
         learning_rate=settings.peak_lr,
         lr_scheduler_type="linear",
         warmup_steps=round(settings.warmup * updates),
-        weight_decay=settings.weight_decay,
-        bf16=settings.precision == "bf16",
-        use_cpu=pick_device(settings.device).type == "cpu",
+        weight_decay=0.01,
+        bf16=pick_format(settings.precision, device, width) == "bf16",
+        use_cpu=device.type == "cpu",
         seed=seed,
         save_strategy="epoch",
         save_total_limit=1,

@@ -234,12 +234,12 @@ def _segmenter(
 ) -> AnySegmenter:
     language = about[("src_lang", "tgt_lang")[side]]
     if about["unit"] in (UNIT, TOKENIZER_UNIT):
-        spell = read_spelling(language, about, _AS_READ)
+        spell = read_spelling(about, _AS_READ)
         marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, spell)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
     cutter = make_cutter(about["unit"], codes.decode("utf-8"))
-    spell = read_spelling(language, about, _SPELT)
+    spell = read_spelling(about, _SPELT)
     return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 

@@ -15,6 +15,7 @@ from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
+SPLIT_SEED = 1
 UNDECIDED = "-"
 """The label of a pair on which people did not agree."""
 
@@ -76,7 +77,7 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
             f"{len(every)} training pairs on whose label people agreed; lower dev_pairs"
             f"{' or train_pairs' if train else ''}"
         )
-    order = Stream.ENTAILMENT.generator(settings.split_seed).permutation(len(every))
+    order = Stream.ENTAILMENT.generator(SPLIT_SEED).permutation(len(every))
     last = None if train is None else dev + train
     drawn = {"train": sorted(order[dev:last]), "dev": sorted(order[:dev])}
     parts = {part: [every[place] for place in places] for part, places in drawn.items()} | {

@@ -35,7 +35,7 @@ def parse_text(
     """
     parser = load_parser(tokeniser.language, models)
     lines = enumerate(read_clean(source), start=1)
-    spell = spelling(tokeniser.language, SpellingSettings())
+    spell = spelling(SpellingSettings())
     texts = [(number, spell(line)) for number, line in lines if line]
     if not texts:
         raise UserError(f"{source}: expected sentences, found no line with a word")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from headcount.base.settings.data import LetterSettings, SpellingSettings
-from headcount.base.settings.names import two_letters
 
 SPELLING = "spelling"
 """Where segmentation.json tells those of `SpellingSettings` that are not the defaults.
@@ -18,19 +17,9 @@ Text for a pretrained model keeps its normal form, for such models have one of t
 
 Spell = Callable[[str], str]
 
-_COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
-_NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 
-
-def spelling(language: str, settings: SpellingSettings) -> Spell:
-    """What is done to the letters of a language's lines: normal form, Romanian's marks, lower case.
-
-    To do it again changes nothing, unless a letter has several marks. Source of what Romanian is to
-    have: the preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and
-    `remove-diacritics`.
-    """
-    tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
-    table = tables[settings.romanian] if two_letters(language) == "ro" else {}
+def spelling(settings: SpellingSettings) -> Spell:
+    """Return what spells a line: normal form, then lower case. Twice changes nothing more."""
     form = settings.normal_form
 
     def normal(line: str) -> str:
@@ -38,7 +27,6 @@ def spelling(language: str, settings: SpellingSettings) -> Spell:
 
     def spell(line: str) -> str:
         line = normal(line)
-        line = line.translate(table) if table else line
         return normal(line.lower()) if settings.lowercase else line  # small letters may compose
 
     return spell
@@ -50,7 +38,7 @@ def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
     return {SPELLING: told} if told else {}
 
 
-def read_spelling(language: str, about: dict[str, Any], default: SpellingSettings) -> Spell:
+def read_spelling(about: dict[str, Any], default: SpellingSettings) -> Spell:
     """`spelling` as segmentation.json tells it, the default where it tells nothing.
 
     Raises ValueError for what is no such setting.
@@ -58,4 +46,4 @@ def read_spelling(language: str, about: dict[str, Any], default: SpellingSetting
     told = about.get(SPELLING, {})
     if not isinstance(told, dict):
         raise ValueError(f"{SPELLING}: expected settings by name, found {told!r}")
-    return spelling(language, SpellingSettings(**default.model_dump() | told))
+    return spelling(SpellingSettings(**default.model_dump() | told))

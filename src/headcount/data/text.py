@@ -44,7 +44,7 @@ def write_split(
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
     judge = PairFilter(settings, held_out, active=split == "train")
-    spelt = [spelling(language, settings) for language in languages]
+    spell = spelling(settings)
     read = kept = 0
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
@@ -53,8 +53,8 @@ def write_split(
         )
         for sentence, *translations in raw.rows(tallies):
             read += 1
-            one = spelt[0](clean(sentence, tallies[0]))
-            others = [spelt[1](clean(each, tallies[1])) for each in translations]
+            one = spell(clean(sentence, tallies[0]))
+            others = [spell(clean(each, tallies[1])) for each in translations]
             if judge.keeps(one, others[0]):
                 kept += 1
                 src.write(f"{one}\n")

@@ -94,7 +94,7 @@ class CTranslate2Search(Search):
         limits = longest_outputs(sources, settings, prefix, self.positions)
         batches = search_batches(sources, settings.batch_tokens)
         best = [_NOTHING] * len(sources)
-        with batches_of("decode", settings.batch_tokens):
+        with batches_of("resources", settings.batch_tokens):
             begun = [
                 self._begin([sources[n] for n in numbers], max(limits[n] for n in numbers))
                 for numbers in batches

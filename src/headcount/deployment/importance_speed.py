@@ -13,7 +13,7 @@ from headcount.base.settings.decode import SpeedSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.deployment.speed import Clock, take_turns
-from headcount.heads.importance import measure_importance, own_smoothing, read_drawn
+from headcount.heads.importance import measure_importance, read_drawn
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, first_device
@@ -39,12 +39,12 @@ def write_importance_speed(
     if the text has fewer than two sentence pairs or the model knows other words.
     """
     folder.check(pair)
-    smoothing, drawn = own_smoothing(folder, settings), read_drawn(pair, settings)
+    drawn = read_drawn(pair, settings)
     text = drawn.part(range(min(len(drawn), speed.sentences)))
     model = folder.load(settings.device)
     device = first_device(model).type
     works = {
-        "importance": lambda: measure_importance(model, text, settings, smoothing),
+        "importance": lambda: measure_importance(model, text, settings),
         "training": epoch_of(model, text, settings.batch_tokens),
     }
     rows = timed_in_turns(works, len(text), speed.repeats, device)

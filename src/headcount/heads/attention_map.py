@@ -11,7 +11,7 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.section import Compute
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, read_lines, references
@@ -36,7 +36,7 @@ def write_attention(
     head: Head,
     texts: tuple[Path, Path | None],
     level: str,
-    settings: RolesSettings,
+    settings: Compute,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
@@ -61,7 +61,7 @@ def write_attention(
     for read, *pieces in zip(ids, sources, targets, strict=True):
         cut = map(_words if level == "word" else _subwords, (src, tgt), pieces)
         pair_ids = (read, tgt.vocabulary.ids(pieces[1]))
-        maps.append(attention_map(model, pair_ids, tuple(cut), head, settings))
+        maps.append(attention_map(model, pair_ids, tuple(cut), head))
     write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
 
 
@@ -128,12 +128,11 @@ def attention_map(
     pair: tuple[Ids, Ids],
     words: tuple[Words, Words],
     head: Head,
-    settings: RolesSettings,
 ) -> dict[str, Any]:
     """What a drawing needs, as JSON: queries, keys (texts), weights (a row for each query).
 
     `pair` has the ids of source and target, `words` what is drawn of them; weights of a word's
-    pieces are joined as the settings say, and end and start symbols are words of their own. In the
+    pieces are joined, and end and start symbols are words of their own. In the
     decoder a query is the word that was read, not the next one.
     """
     weights = head_weights(model, *pair, head)
@@ -141,9 +140,7 @@ def attention_map(
     queries = source if head.kind == "enc_self" else target
     keys = target if head.kind == "dec_self" else source
     rows, columns = (torch.tensor([word_numbers(side)]) for side in (queries, keys))
-    joined = word_attention(
-        weights[None, None], rows, columns, settings.words_to, settings.words_from
-    )[0, 0]
+    joined = word_attention(weights[None, None], rows, columns)[0, 0]
     shown = ([text for text, _ in side] for side in (queries, keys))
     return dict(zip(("queries", "keys"), shown, strict=True)) | {"weights": _rounded(joined)}
 

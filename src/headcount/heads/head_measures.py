@@ -19,6 +19,7 @@ from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 
 NOWHERE = -1
+LARGEST_PART = 0.25  # of all subwords of the text that count as frequent
 POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
 
@@ -29,21 +30,16 @@ class View(NamedTuple):
     keys: Tensor  # [b, k] boolean
 
 
-def counted(tokens: Tensor, specials: bool) -> Tensor:
-    """Boolean, of the shape of the tokens: True for words, and for BOS and EOS if `specials`."""
-    real = tokens != PAD
-    return real if specials else real & (tokens != BOS) & (tokens != EOS)
+def are_words(tokens: Tensor) -> Tensor:
+    """Return a boolean tensor of the shape of the tokens: False for PAD, BOS and EOS."""
+    return (tokens != PAD) & (tokens != BOS) & (tokens != EOS)
 
 
-def views(batch: Batch, settings: RolesSettings) -> dict[str, View]:
-    """The view of every kind, by `settings.eos`."""
-    as_query = settings.eos in ("drop_key", "keep")
-    as_key = settings.eos in ("drop_query", "keep")
-    sides = (("enc_self", batch.src, batch.src), ("dec_self", batch.tgt_in, batch.tgt_in))
-    return {
-        kind: View(counted(queries, as_query), counted(keys, as_key))
-        for kind, queries, keys in (*sides, ("dec_enc", batch.tgt_in, batch.src))
-    }
+def views(batch: Batch) -> dict[str, View]:
+    """Return the view of every attention type: words as queries and as keys."""
+    source, target = are_words(batch.src), are_words(batch.tgt_in)
+    sides = (("enc_self", source, source), ("dec_self", target, target))
+    return {kind: View(*pair) for kind, *pair in (*sides, ("dec_enc", target, source))}
 
 
 def pointed(weights: Tensor, keys: Tensor) -> Tensor:
@@ -96,10 +92,9 @@ class Positions:
     Source: Voita et al. 2019, section 5.1.
     """
 
-    def __init__(self, grid: HeadGrid, longest: int, settings: RolesSettings):
+    def __init__(self, grid: HeadGrid, longest: int):
         """`longest`: of all sentences, on either side, in subwords with EOS."""
         self._grid = grid
-        self._settings = settings
         self._reach = longest
         self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
         self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
@@ -108,9 +103,6 @@ class Positions:
         """Count the queries of a batch for which each relative position could be pointed at."""
         for kind in ("enc_self", "dec_self"):
             view = views[kind]
-            if self._settings.edges == "fail":
-                self._trials[kind] += view.queries.sum().item()
-                continue
             length = view.queries.shape[1]
             for offset in range(1 - length, length):
                 first, last = max(0, -offset), length - max(0, offset)
@@ -151,7 +143,6 @@ class RareWords:
     def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
         """`counts`: how often each source id occurs in the training text, [vocabulary]."""
         self._grid = grid
-        self._settings = settings
         self._counts = counts
         self._limit = frequent_limit(counts, settings)
         self._hits = {name: np.zeros(grid.size) for name in ("rarest", "two_rarest")}
@@ -161,7 +152,7 @@ class RareWords:
 
     def start(self, src: Tensor, view: View) -> None:
         """Find the rarest subwords of a batch [b, k] and the queries that are trials."""
-        words = counted(src, specials=False)
+        words = are_words(src)
         counts = self._counts[src].masked_fill(~words, torch.iinfo(torch.int64).max)
         ordered = counts.sort(-1).values
         # Two positions at least: a sentence of one word has nothing to choose from.
@@ -171,24 +162,19 @@ class RareWords:
             "rarest": (counts == ordered[:, :1]) & words,
             "two_rarest": (counts <= second[:, None]) & words,
         }
-        trials = view.queries & tested[:, None]
-        if not self._settings.rare_include_self:
-            trials &= ~self._rare["rarest"]
-        self._weights = trials.double()
-        if self._settings.rare_unit == "sentence":
-            self._weights /= trials.sum(-1, keepdim=True).clamp(min=1)
-        self._trials += self._weights.sum().item()
+        self._queries = view.queries & tested[:, None]
+        self._trials += self._queries.sum().item()
         self.sentences += int(tested.sum())
         for name, rare in self._rare.items():
             share = rare.sum(-1) / view.keys.sum(-1).clamp(min=1)
-            self._chance[name] += (self._weights * share[:, None]).sum().item()
+            self._chance[name] += (self._queries.double() * share[:, None]).sum().item()
 
     def add(self, layer: int, weights: Tensor, view: View) -> None:
         """Take in one encoder layer's weights [b, h, q, k]; the batch must have been started."""
         where = pointed(weights, view.keys)
         for name, rare in self._rare.items():
             at = rare[:, None, :].expand(-1, where.shape[1], -1).gather(2, where.clamp(min=0))
-            hits = (at & (where != NOWHERE)) * self._weights[:, None, :]
+            hits = at & (where != NOWHERE) & self._queries[:, None, :]
             self._hits[name][self._grid.span("enc_self", layer)] += _total(hits)
 
     def shares(self) -> dict[str, np.ndarray]:
@@ -210,10 +196,10 @@ def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
     """The count below which a subword is rare: that of the last one that is frequent.
 
     Frequent are the `rare_frequent` most frequent ones that occur, but no larger part of them than
-    `rare_largest_part`.
+    `LARGEST_PART`.
     """
     ordered = counts[counts > 0].sort(descending=True).values
-    frequent = min(settings.rare_frequent, int(settings.rare_largest_part * len(ordered)))
+    frequent = min(settings.rare_frequent, int(LARGEST_PART * len(ordered)))
     return int(ordered[frequent - 1]) if frequent else torch.iinfo(torch.int64).max
 
 

@@ -23,13 +23,15 @@ from headcount.base.files import sha256, write_result
 from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
-from headcount.heads.slopes import measured, multipliers, sentence_scale, sentence_slopes
+from headcount.heads.slopes import measured, multipliers, sentence_slopes
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder, check_measured
 from headcount.store.pair_folder import PairFolder
+
+DRAW_SEED = 1  # not the run's, so that all runs are measured on the same sentence pairs
 
 
 def write_importance(
@@ -47,19 +49,16 @@ def write_importance(
     the text has fewer than two sentence pairs or the model knows other words.
     """
     folder.check(pair)
-    smoothing = own_smoothing(folder, settings)
     text = read_drawn(pair, settings)
     middle = len(text) // 2  # an odd pair is in the second half
     halves = text.part(range(middle)), text.part(range(middle, len(text)))
     model = folder.load(settings.device)
     with tqdm(total=len(text), unit="sentence", disable=None) as bar:
-        parts = [measure_importance(model, h, settings, smoothing, bar.update) for h in halves]
+        parts = [measure_importance(model, h, settings, bar.update) for h in halves]
     sizes = [len(half) for half in halves]
     whole = np.average(parts, axis=0, weights=sizes)
     names = ("importance", "importance_first_half", "importance_second_half")
     values = dict(zip(names, (whole, *parts), strict=True))
-    if settings.normalise == "layer_l2":
-        values = {name: normalise_layers(part, model.grid) for name, part in values.items()}
     facts = {"halves": sizes, **facts_of_drawn(folder, text, settings), "provenance": origin}
     write_result(out, COLUMNS, head_rows(model.grid.heads(), values), facts)
 
@@ -67,12 +66,11 @@ def write_importance(
 def facts_of_drawn(
     folder: ModelFolder, text: ParallelText, settings: ImportanceSettings
 ) -> dict[str, Any]:
-    """On what heads were measured: which data, how many sentences, which weights, which loss."""
+    """Return what heads were measured on: which data, how many sentences, which weights."""
     return {
         "data": settings.data,
         "sentences": len(text),
         "weights": sha256(*folder.weight_files),
-        "label_smoothing": own_smoothing(folder, settings),
     }
 
 
@@ -90,11 +88,6 @@ def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarr
     return values
 
 
-def own_smoothing(folder: ModelFolder, settings: ImportanceSettings) -> float:
-    """Label smoothing of the loss that the settings name: the model's own, or none."""
-    return folder.label_smoothing() if settings.loss == "smoothed" else 0.0
-
-
 def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
     """The sentence pairs on which importance is measured, drawn without repetition.
 
@@ -108,7 +101,7 @@ def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
             f"importance on, found {len(text)}; choose other importance.data or look at the text "
             "step's counts"
         )
-    order = np.random.default_rng(settings.subset_seed).permutation(len(text))
+    order = np.random.default_rng(DRAW_SEED).permutation(len(text))
     return text.part(order[: settings.sentences].tolist())
 
 
@@ -137,7 +130,7 @@ def batch_importance(
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
-    found, slopes, loss = _by_unit(model, batch, unit, 1.0, smoothing, precision)
+    found, slopes, loss = _by_unit(model, batch, unit, smoothing, precision)
     return BatchImportance(found / len(batch.indices), slopes, loss.detach())
 
 
@@ -145,10 +138,9 @@ def measure_importance(
     model: Transformer,
     text: ParallelText,
     settings: ImportanceSettings,
-    smoothing: float,
     done: Callable[[int], object] = lambda sentences: None,
 ) -> np.ndarray:
-    """Importance of every head over a text, [h], before normalisation; nats per sentence.
+    """Importance of every head over a text, [h]; nats per sentence.
 
     The mean over sentences of what `settings.abs` names:
 
@@ -162,19 +154,16 @@ def measure_importance(
     - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information of the multipliers; nats².
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
 
-    Larger means more important. With `reduction: mean`, L(x) is the mean of the ℓ_t instead of
-    their sum. Label smoothing `smoothing` counts only if `settings.loss` is `smoothed`. `done` is
-    told the number of sentences finished. Raises UserError if the text is empty.
+    Larger means more important. L(x) has no label smoothing. `done` is told the number of sentences
+    finished. Raises UserError if the text is empty.
 
     Source: Sun et al. 2020, equations 1 and 2; Michel et al. 2019 have the same. Squares: Kwon et
     al. 2022, section 4.1.
     """
-    smoothing = smoothing if settings.loss == "smoothed" else 0.0
     total = np.zeros(model.grid.size)
-    with batches_of("importance", settings.batch_tokens):
+    with batches_of("resources", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            scale = sentence_scale(batch, settings)
-            found, _, _ = _by_unit(model, batch, settings.abs, scale, smoothing)
+            found, _, _ = _by_unit(model, batch, settings.abs)
             total += found.double().cpu().numpy()
             done(len(batch.indices))
     return total / len(text)
@@ -195,27 +184,23 @@ def _by_unit(
     model: Transformer,
     batch: Batch,
     unit: str,
-    scale: Tensor | float,
-    smoothing: float,
+    smoothing: float = 0.0,
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What a unit names, summed over sentences, [h]; slopes by sentence, [b, h]; and their loss.
-
-    All but the loss are of sentences times their scale, [b, 1] or a number.
-    """
+    """Return what a unit names, summed over sentences [h]; slopes by sentence [b, h]; the loss."""
     if unit in ("token", "position"):
         of_parts = _by_token if unit == "token" else _by_position
-        return of_parts(model, batch, scale, smoothing, precision)
-    slopes, loss = sentence_slopes(model, batch, smoothing, scale, precision=precision)
+        return of_parts(model, batch, smoothing, precision)
+    slopes, loss = sentence_slopes(model, batch, smoothing, precision=precision)
     if unit in ("sentence", "square"):
         return (slopes.abs() if unit == "sentence" else slopes.square()).sum(0), slopes, loss
     return (slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)), slopes, loss
 
 
 def _by_token(
-    model: Transformer, batch: Batch, scale: Tensor | float, smoothing: float, precision: str
+    model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], each sentence times its scale; as `_by_unit`.
+    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h]; as `_by_unit`.
 
     One backward pass per target position serves all sentences at once: row b of the derivative
     of Σ_b ℓ_(b,t) holds the token of sentence b alone.
@@ -228,15 +213,15 @@ def _by_token(
     for position in range(batch.tgt_out.shape[1]):
         here = (positions == position).to(losses.dtype)  # to pick them out would wait for a GPU
         (found,) = torch.autograd.grad(losses, ones, here, retain_graph=True)
-        total += (found.abs() * scale).sum(0)
+        total += found.abs().sum(0)
         slopes += found
-    return total, slopes * scale, losses.sum()
+    return total, slopes, losses.sum()
 
 
 def _by_position(
-    model: Transformer, batch: Batch, scale: Tensor | float, smoothing: float, precision: str
+    model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], each times its scale; as `_by_unit`.
+    """Σ_i |c_i · ∂L/∂c_i| over all query positions, [h]; as `_by_unit`.
 
     What enters each W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0:
     nothing that counts attends to them.
@@ -251,5 +236,5 @@ def _by_position(
     for (kind, layer, module), context, slope in zip(attentions, contexts, inner, strict=True):
         products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
         by_head = products.sum(3).abs().sum(1)  # [b, q, h, e] to [b, h]
-        total[model.grid.span(kind, layer)] = (by_head * scale).sum(0)
-    return total, slopes * scale, loss
+        total[model.grid.span(kind, layer)] = by_head.sum(0)
+    return total, slopes, loss

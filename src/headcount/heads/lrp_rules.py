@@ -17,8 +17,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from headcount.base.settings.importance import LrpSettings
-
 EPSILON = 1e-5
 """Keeps sums of contributions away from 0."""
 LARGEST = 1 << 24
@@ -26,10 +24,10 @@ LARGEST = 1 << 24
 
 
 class Rules:
-    """The rules that one section of settings describes."""
+    """The rules of one way to share relevance out, `ratio` or `alpha_beta`."""
 
-    def __init__(self, settings: LrpSettings):
-        self._settings = settings
+    def __init__(self, rule: str):
+        self._rule = rule
 
     def shares(self, parts: Tensor, dim: int = -1) -> Tensor:
         """Which share of each output belongs to each contribution, of the shape of `parts`.
@@ -37,7 +35,7 @@ class Rules:
         Contributions to one output lie along `dim`. `ratio`: part / sum. `alpha_beta`: half of the
         positive part / positive sum, plus half of the negative part / negative sum; never negative.
         """
-        if self._settings.rule == "ratio":
+        if self._rule == "ratio":
             total = parts.sum(dim, keepdim=True)
             return parts / (total + EPSILON * torch.where(total < 0, -1.0, 1.0))
         above = parts.clamp(min=0)
@@ -59,21 +57,18 @@ class Rules:
 
     def with_bias(self, parts: Tensor, bias: Tensor | None) -> Tensor:
         """Contributions [.., j, i] to outputs [j], with an even part of their bias [j], if any."""
-        if bias is None or self._settings.bias == "drop":
+        if bias is None:
             return parts
         return parts + bias[:, None] / parts.shape[-1]
 
     def norm(self, inputs: Tensor, norm: nn.Module, relevance: Tensor) -> Tensor:
         """Relevance of inputs [p, i] to a layer norm, given [t, p, i] of its outputs."""
-        if self._settings.layernorm == "identity" or not isinstance(norm, nn.LayerNorm):
+        if not isinstance(norm, nn.LayerNorm):
             return relevance
-        frozen = self._settings.layernorm == "frozen_std"
-        return self.linear(inputs, norm_jacobian(inputs, norm, frozen), norm.bias, relevance)
+        return self.linear(inputs, norm_jacobian(inputs, norm), norm.bias, relevance)
 
     def residual(self, first: Tensor, second: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Relevance [t, p, i] of both terms [p, i] of a sum."""
-        if self._settings.residual == "half":
-            return relevance / 2, relevance / 2
         found = self.shares(torch.stack([first, second]), dim=0)[:, None] * relevance
         return tuple(rescaled(found, relevance[None], (0, 2, 3)).unbind(0))
 
@@ -83,8 +78,7 @@ class Rules:
         """Relevance of queries [t, h, q, e], keys and values [t, h, k, e], given head outputs' own.
 
         Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], relevance [t, h, q, e]. All
-        inputs of a head share its relevance, by the Jacobian of the softmax as well; with
-        `attention: value_only` values get it all.
+        inputs of a head share its relevance, by the Jacobian of the softmax as well.
         """
         heads, length, width = queries.shape
         if heads > 1 and heads * (length * width) * (keys.shape[1] * width) > LARGEST:
@@ -95,27 +89,20 @@ class Rules:
             ]
             return tuple(torch.cat(found, 1) for found in zip(*one, strict=True))
         to_values = weights[:, :, None, :] * values.transpose(1, 2)[:, None]  # [h, q, e, k]
-        parts = [to_values]
-        if self._settings.attention == "full":
-            by_query, by_key = attention_parts(queries, keys, values, weights)
-            parts += [by_query, by_key.flatten(3)]
+        by_query, by_key = attention_parts(queries, keys, values, weights)
+        parts = [to_values, by_query, by_key.flatten(3)]
         share = self.shares(torch.cat(parts, -1))
-        pieces = share.split([part.shape[-1] for part in parts], -1)
-        of_values = torch.einsum("thqe,hqek->thke", relevance, pieces[0])
-        of_queries, of_keys = relevance.new_zeros(2, 1, 1, 1, 1)
-        if len(pieces) > 1:
-            of_queries = torch.einsum("thqe,hqef->thqf", relevance, pieces[1])
-            by_key = pieces[2].unflatten(-1, (keys.shape[1], keys.shape[2]))
-            of_keys = torch.einsum("thqe,hqekf->thkf", relevance, by_key)
+        values_share, query_share, key_share = share.split([p.shape[-1] for p in parts], -1)
+        key_share = key_share.unflatten(-1, (keys.shape[1], keys.shape[2]))
+        found = (
+            torch.einsum("thqe,hqef->thqf", relevance, query_share),
+            torch.einsum("thqe,hqekf->thkf", relevance, key_share),
+            torch.einsum("thqe,hqek->thke", relevance, values_share),
+        )
         before = relevance.abs().sum((2, 3), keepdim=True)
-        found = (of_queries, of_keys, of_values)
         after = sum(part.abs().sum((2, 3), keepdim=True) for part in found)
         scale = torch.where(after > 0, before / after, 0)
-        return (
-            (of_queries * scale).expand(len(relevance), *queries.shape),
-            (of_keys * scale).expand(len(relevance), *keys.shape),
-            of_values * scale,
-        )
+        return tuple(part * scale for part in found)
 
 
 def rescaled(found: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -125,15 +112,14 @@ def rescaled(found: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
     return found * torch.where(after > 0, before / after, 0)
 
 
-def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm, frozen_std: bool) -> Tensor:
+def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm) -> Tensor:
     """∂ output j / ∂ input i of a layer norm at inputs [p, i]: [p, j, i]."""
     width = inputs.shape[-1]
     centred = inputs - inputs.mean(-1, keepdim=True)
     deviation = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt()
     shape = torch.eye(width, dtype=inputs.dtype, device=inputs.device) - 1 / width
-    if not frozen_std:
-        scaled = centred / deviation
-        shape = shape - scaled[:, :, None] * scaled[:, None, :] / width
+    scaled = centred / deviation
+    shape = shape - scaled[:, :, None] * scaled[:, None, :] / width
     return norm.weight[:, None] * shape / deviation[..., None]
 
 

@@ -14,7 +14,7 @@ from headcount.model.transformer import Transformer, first_device
 class MaskedLoss:
     """Mean loss of a sentence under any multiplier; what an encoder made serves the next one too.
 
-    L(x) is the loss of a sentence by `settings.reduction`, nats; dropout is off.
+    L(x) is the loss of a sentence, summed over its target tokens, nats; dropout is off.
     """
 
     def __init__(
@@ -22,12 +22,9 @@ class MaskedLoss:
         model: Transformer,
         text: ParallelText,
         settings: ImportanceSettings,
-        smoothing: float,
     ):
         self.model = model.eval()
         self.batches = list(in_order(text, settings.batch_tokens, first_device(model)))
-        self.mean = settings.reduction == "mean"
-        self.smoothing = smoothing
         self._encoder = slice(0, sum(model.grid.counts["enc_self"]))
         self._read: Tensor | None = None  # multipliers of the encoder's heads when it last ran
         self._memories: list[Memory] = []
@@ -38,11 +35,7 @@ class MaskedLoss:
         multiplier = multiplier.to(next(self.model.parameters()))
         self._encode(multiplier)
         total = sum(
-            by_sentence(
-                losses_after(memory, self.model, batch, multiplier, self.smoothing),
-                batch,
-                self.mean,
-            ).sum()
+            by_sentence(losses_after(memory, self.model, batch, multiplier), batch).sum()
             for memory, batch in zip(self._memories, self.batches, strict=True)
         )
         return float(total) / sum(len(batch.indices) for batch in self.batches)

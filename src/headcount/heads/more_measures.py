@@ -15,16 +15,12 @@ from headcount.base.settings.importance import ImportanceSettings, MeasuresSetti
 from headcount.data.batches import ParallelText, in_order
 from headcount.heads import fisher, head_outputs
 from headcount.heads.head_outputs import HeadOutputs
-from headcount.heads.importance import (
-    facts_of_drawn,
-    own_smoothing,
-    read_drawn,
-)
+from headcount.heads.importance import DRAW_SEED, facts_of_drawn, read_drawn
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.masked_loss import MaskedLoss
 from headcount.heads.measures_files import fisher_file, means_file
 from headcount.heads.shapley import random_orders, shapley_by_order
-from headcount.heads.slopes import integrated_gradients, sentence_scale, sentence_slopes
+from headcount.heads.slopes import integrated_gradients, sentence_slopes
 from headcount.model.machine import batches_of
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device
@@ -61,21 +57,20 @@ def write_measures(
     pairs or the model knows other words.
     """
     folder.check(pair)
-    smoothing = own_smoothing(folder, settings)
     text = read_drawn(pair, settings)
     model = folder.load(settings.device)
     few = text.part(range(min(more.order_sentences, len(text))))
     total = (2 + more.points) * len(text) + more.orders * len(few)
     with (
-        batches_of("importance", settings.batch_tokens),
+        batches_of("resources", settings.batch_tokens),
         tqdm(total=total, unit="sentence", disable=None) as bar,
     ):
-        seen = one_pass(model, text, settings, smoothing, bar.update)
-        on_path = integrated_gradients(model, text, settings, smoothing, more.points, bar.update)
-        shapley, sums = _shapley(model, few, settings, smoothing, more, bar.update)
-        whole, none = MaskedLoss(model, text, settings, smoothing).whole_and_none()
+        seen = one_pass(model, text, settings, bar.update)
+        on_path = integrated_gradients(model, text, settings, more.points, bar.update)
+        shapley, sums = _shapley(model, few, settings, more, bar.update)
+        whole, none = MaskedLoss(model, text, settings).whole_and_none()
         set_means(model, torch.from_numpy(seen.means))
-        _, rise = measure_loss_change(model, text, settings, smoothing, bar.update)
+        _, rise = measure_loss_change(model, text, settings, bar.update)
     grid = model.grid
     values = {
         "fisher": np.diagonal(seen.fisher),
@@ -103,7 +98,6 @@ def one_pass(
     model: Transformer,
     text: ParallelText,
     settings: ImportanceSettings,
-    smoothing: float,
     done: Done = lambda sentences: None,
 ) -> OnePass:
     """Fisher information, output norms and mean outputs, from one forward and backward pass.
@@ -114,7 +108,7 @@ def one_pass(
     information = np.zeros((model.grid.size, model.grid.size))
     for batch in in_order(text, settings.batch_tokens, first_device(model)):
         with outputs.of(batch):
-            slopes, _ = sentence_slopes(model, batch, smoothing, sentence_scale(batch, settings))
+            slopes, _ = sentence_slopes(model, batch)
         found = slopes.double().cpu().numpy()
         information += found.T @ found
         done(len(batch.indices))
@@ -125,14 +119,13 @@ def _shapley(
     model: Transformer,
     text: ParallelText,
     settings: ImportanceSettings,
-    smoothing: float,
     more: MeasuresSettings,
     done: Done,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Shapley values by order [orders, heads], and what they divide up, for the JSON."""
-    loss = MaskedLoss(model, text, settings, smoothing)
-    orders = random_orders(model.grid.size, more.orders, settings.subset_seed)
-    found = shapley_by_order(loss, orders, more.order_tolerance, lambda: done(len(text)))
+    loss = MaskedLoss(model, text, settings)
+    orders = random_orders(model.grid.size, more.orders, DRAW_SEED)
+    found = shapley_by_order(loss, orders, lambda: done(len(text)))
     whole, none = loss.whole_and_none()
     taken = {"sum": float(found.mean(0).sum()), "loss_taken_off": none - whole}
     return found, {"sentences": len(text), "orders": more.orders, **taken}

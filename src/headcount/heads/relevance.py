@@ -18,7 +18,6 @@ from tqdm import tqdm
 
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS, head_rows
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
@@ -27,7 +26,6 @@ from headcount.model.layers import FeedForward, Residual
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
 from headcount.scoring.bootstrap import SEED
-from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -52,13 +50,11 @@ def write_relevance(
     text = pair.first_pairs("dev", settings.max_sentences)
     model = folder.load(settings.device)
     begun = time.perf_counter()
-    if settings.prefix == "hypothesis":
-        greedy = translate(model, text.src, DecodeSettings(beam=1), prefix=pair.prefix())
-        text = ParallelText(text.src, [list(each.ids) for each in greedy])
     other = "ratio" if settings.rule == "alpha_beta" else "alpha_beta"
-    both = (settings, settings.model_copy(update={"rule": other}))
     with tqdm(total=2 * len(text), unit="sentence", disable=None) as bar:
-        (sums, steps), (others, _) = (measure_relevance(model, text, each, bar) for each in both)
+        (sums, steps), (others, _) = (
+            measure_relevance(model, text, each, bar) for each in (settings.rule, other)
+        )
     values = relevance_values(sums, steps) | {f"relevance_{other}": others.sum(0) / steps.sum()}
     facts = {"sentences": len(text), "steps": int(steps.sum())}
     facts |= {"seconds": round(time.perf_counter() - begun, 2), "provenance": origin}
@@ -66,12 +62,12 @@ def write_relevance(
 
 
 def measure_relevance(
-    model: Transformer, text: ParallelText, settings: LrpSettings, bar: tqdm
+    model: Transformer, text: ParallelText, rule: str, bar: tqdm
 ) -> tuple[np.ndarray, np.ndarray]:
     """Relevance summed over generation steps, [sentences, heads], and the steps, [sentences]."""
     found = []
     for src, tgt in zip(text.src, text.tgt, strict=True):
-        found.append(sentence_relevance(model, src, tgt, settings).double().cpu().numpy())
+        found.append(sentence_relevance(model, src, tgt, rule).double().cpu().numpy())
         bar.update()
     return np.stack([each.sum(0) for each in found]), np.array([len(each) for each in found])
 
@@ -86,7 +82,7 @@ def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarra
 
 
 @torch.inference_mode()
-def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, settings: LrpSettings) -> Tensor:
+def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Tensor:
     """Relevance [t, heads in flat order] of every head at every generation step of a sentence.
 
     At each step the model's likeliest next word, given the source and the words of `tgt` before,
@@ -101,7 +97,7 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, settings: LrpSett
     with watch_inputs(stacks) as entering:
         outputs = model.eval().decode(batch.tgt_in, model.encode(batch.src))[0]
     states = {module: inputs[0] for module, inputs in entering.items()}
-    walk = _Walk(model, states, Rules(settings), settings.positions == "exclude_eos")
+    walk = _Walk(model, states, Rules(rule))
     walk.decoder(outputs, model.logits(outputs).argmax(-1))
     walk.encoder()
     return torch.cat([walk.shares(kind) for kind in model.grid.counts], 1)
@@ -110,12 +106,9 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, settings: LrpSett
 class _Walk:
     """One sentence's relevance on its way back, and what each head had of it."""
 
-    def __init__(
-        self, model: Transformer, states: dict[nn.Module, Tensor], rules: Rules, without_eos: bool
-    ):
+    def __init__(self, model: Transformer, states: dict[nn.Module, Tensor], rules: Rules):
         """`states`: what enters every layer and both last norms, [p, d] each."""
         self._model, self._states, self._rules = model, states, rules
-        self._without_eos = without_eos
         self._found: dict[tuple[str, int], Tensor] = {}  # [t, h]
         self._memory = model.encoder_norm(states[model.encoder_norm])  # [k, d]
         self._of_memory = None  # its relevance, [t, k, d]
@@ -202,8 +195,7 @@ class _Walk:
             joined, output = _flat(context[None])[0], module.output
             of_context = rules.linear(joined, output.weight, output.bias, relevance)
             of_context = of_context.unflatten(2, (module.heads, module.d_head)).transpose(1, 2)
-            last = -1 if self._without_eos and kind == "enc_self" else None
-            self._found[place] = of_context[:, :, :last].sum((2, 3))
+            self._found[place] = of_context.sum((2, 3))
             parts = rules.attention(queries, keys, values, weights, of_context)
             of_queries, *others = map(_flat, parts)
             weight, bias = module.inputs.weight, module.inputs.bias

@@ -73,7 +73,7 @@ def write_roles(
     begun = time.perf_counter()
     sizes = {name: len(found) for name, found in treebanks.items()}
     total = len(text) + sum(sizes.values())
-    budget = batches_of("roles", settings.batch_tokens)
+    budget = batches_of("resources", settings.batch_tokens)
     with budget, tqdm(total=total, unit="sentence", disable=None) as bar:
         roles = text_roles(model, text, counts, settings, bar.update)
         syntax = [
@@ -117,24 +117,20 @@ def text_roles(
     """
     grid, device = model.eval().grid, first_device(model)
     rare = RareWords(grid, counts.to(device), settings)
-    roles = TextRoles(Confidence(grid), Positions(grid, text.longest, settings), rare)
-    at_edges = settings
-    if settings.edges == "eos_is_token":
-        at_edges = settings.model_copy(update={"eos": "keep"})
-    seen, places = {}, {}  # the batch's views
+    roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare)
+    seen = {}  # the batch's views
 
     def add(kind: str, layer: int, weights: Tensor) -> None:
         roles.confidence.add(kind, layer, weights, seen[kind])
         if kind != "dec_enc":  # there, positions of two languages would be compared
-            roles.positions.add(kind, layer, weights, places[kind])
+            roles.positions.add(kind, layer, weights, seen[kind])
         if kind == "enc_self":
             rare.add(layer, weights, seen[kind])
 
     with watch_attention(model, add):
         for batch in in_order(text, settings.batch_tokens, device):
-            seen.update(views(batch, settings))
-            places.update(views(batch, at_edges))
-            roles.positions.start(places)
+            seen.update(views(batch))
+            roles.positions.start(seen)
             rare.start(batch.src, seen["enc_self"])
             model.decode(batch.tgt_in, model.encode(batch.src))
             done(len(batch.indices))
@@ -150,7 +146,7 @@ def measure_syntax(
     done: Done = lambda sentences: None,
 ) -> Syntax:
     """How often every encoder head finds every relation on one treebank."""
-    syntax = Syntax(model.grid, best_offsets(trees, settings.relations), settings)
+    syntax = Syntax(model.grid, best_offsets(trees, settings.relations))
     sources = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
     # A target is needed to make batches; encoding alone reads none.
     text = ParallelText(sources, [[] for _ in sources])

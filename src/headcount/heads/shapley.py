@@ -21,40 +21,29 @@ def random_orders(heads: int, orders: int, seed: int) -> list[list[int]]:
 
 
 def shapley_by_order(
-    loss: MaskedLoss,
-    orders: Iterable[list[int]],
-    tolerance: float,
-    done: Callable[[], object] = lambda: None,
+    loss: MaskedLoss, orders: Iterable[list[int]], done: Callable[[], object] = lambda: None
 ) -> np.ndarray:
-    """What the loss rises by as each head is switched off, [orders, heads]; nats per sentence.
+    """Return the rise of the loss as each head is masked, [orders, heads]; nats per sentence.
 
-    In an order a head's value is L(S without it) − L(S), S being the heads still on; each row
-    adds up to L(0) − L(1), the loss without any head minus that with all. The mean over orders
-    estimates the Shapley value: larger means that the head lowers the loss by more, below 0 that
-    it raises it. An order is cut short once the loss is within `tolerance` · |L(0) − L(1)| of
-    L(0): heads still on then share the rest evenly. `done` is called after each order.
+    In an order a head's value is L(S without it) − L(S), S being the heads still on. Each row adds
+    up to L(0) − L(1), the loss without any head minus the loss with all. The mean over orders
+    estimates the Shapley value: larger means that the head lowers the loss by more, below 0 that it
+    raises it. `done` is called after each order.
     """
     whole, none = loss.whole_and_none()
     rows = []
     for order in orders:
-        rows.append(_one_order(loss, order, whole, none, tolerance * abs(none - whole)))
+        rows.append(_one_order(loss, order, whole, none))
         done()
     return np.stack(rows)
 
 
-def _one_order(
-    loss: MaskedLoss, order: list[int], whole: float, none: float, near: float
-) -> np.ndarray:
-    """A row of `shapley_by_order`."""
+def _one_order(loss: MaskedLoss, order: list[int], whole: float, none: float) -> np.ndarray:
+    """Return a row of `shapley_by_order`."""
     values, on = np.zeros(len(order)), torch.ones(len(order))
-    before = whole
-    for place, head in enumerate(order):
-        if abs(none - before) <= near or place == len(order) - 1:
-            left = order[place:]
-            values[left] = (none - before) / len(left)
-            break
+    losses = [whole]
+    for head in order[:-1]:
         on[head] = 0
-        after = loss.under(on)
-        values[head] = after - before
-        before = after
+        losses.append(loss.under(on))
+    values[order] = np.diff([*losses, none])
     return values

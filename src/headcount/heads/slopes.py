@@ -20,34 +20,25 @@ from headcount.model.transformer import Transformer, first_device
 def sentence_slopes(
     model: Transformer,
     batch: Batch,
-    smoothing: float,
-    scale: Tensor | float = 1.0,
+    smoothing: float = 0.0,
     at: float = 1.0,
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor]:
     """∂L(x)/∂ξ of each sentence of a batch, [b, h], where every multiplier is `at`; and the loss.
 
-    Rows are times `scale`, [b, 1] or a number; the loss is the batch's sum. Dropout is off.
+    The loss is the batch's sum. Dropout is off.
     """
     multiplier = multipliers(model, batch, at)
     with measured(model, precision):
         loss = summed_loss(model, batch, multiplier, smoothing)
     (slopes,) = torch.autograd.grad(loss, multiplier)
-    slopes *= scale
     return slopes, loss
-
-
-def sentence_scale(batch: Batch, settings: ImportanceSettings) -> Tensor:
-    """What makes each sentence's summed loss L(x) of `settings.reduction`, [b, 1]."""
-    lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
-    return 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
 
 
 def integrated_gradients(
     model: Transformer,
     text: ParallelText,
     settings: ImportanceSettings,
-    smoothing: float,
     points: int,
     done: Callable[[int], object] = lambda sentences: None,
 ) -> np.ndarray:
@@ -63,10 +54,9 @@ def integrated_gradients(
     """
     total = np.zeros(model.grid.size)
     for batch in in_order(text, settings.batch_tokens, first_device(model)):
-        scale = sentence_scale(batch, settings)
         for point in range(points):
             at = (point + 0.5) / points
-            slopes, _ = sentence_slopes(model, batch, smoothing, scale, at)
+            slopes, _ = sentence_slopes(model, batch, at=at)
             total -= slopes.double().sum(0).cpu().numpy()
             done(len(batch.indices))
     return total / (points * len(text))

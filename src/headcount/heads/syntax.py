@@ -12,8 +12,7 @@ from torch import Tensor
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import COLUMNS
-from headcount.base.settings.roles import RolesSettings
-from headcount.data.trees import AlignedTree, Arc
+from headcount.data.trees import AlignedTree
 from headcount.heads.head_measures import NOWHERE, pointed
 from headcount.heads.word_attention import token_numbers, word_attention
 
@@ -46,9 +45,9 @@ class Syntax:
     Source: Voita et al. 2019, section 5.2.1.
     """
 
-    def __init__(self, grid: HeadGrid, offsets: dict[str, int], settings: RolesSettings):
+    def __init__(self, grid: HeadGrid, offsets: dict[str, int]):
         """`offsets`: of the positional baseline, from `best_offsets`."""
-        self._grid, self._offsets, self._settings = grid, offsets, settings
+        self._grid, self._offsets = grid, offsets
         keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
         heads = sum(grid.counts["enc_self"])
         self._hits = {key: {name: np.zeros(heads, int) for name in _HITS} for key in keys}
@@ -60,13 +59,11 @@ class Syntax:
         Sentences of even number make the half on which a head may be chosen, to be judged on the
         others.
         """
-        eos_is_key = self._settings.eos in ("drop_query", "keep")
-        tokens = token_numbers([tree.pieces for tree in trees], eos_is_key)
-        self._numbers = tokens.to(device)
+        self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
         self._batch = {}
-        width = max(len(tree.pieces) for tree in trees) + 1  # one more for EOS
+        width = max(len(tree.pieces) for tree in trees)
         for key, counts in self._counts.items():
-            trials = _trials(trees, *key, self._offsets[key[0]], self._settings)
+            trials = _trials(trees, *key, self._offsets[key[0]])
             if not trials:
                 continue
             targets = torch.zeros(len(trials), width, dtype=torch.bool)
@@ -110,15 +107,15 @@ class Syntax:
         return rows
 
     def _pointed(self, weights: Tensor) -> Tensor:
-        """The token that each token points at, [b, h, w]; EOS may be one after the last."""
-        numbers, settings = self._numbers, self._settings
-        words = word_attention(weights, numbers, numbers, settings.words_to, settings.words_from)
+        """Return the token that each token points at, [b, h, w]."""
+        numbers = self._numbers
+        words = word_attention(weights, numbers, numbers)
         places = torch.arange(words.shape[-1], device=words.device)
         return pointed(words, places <= numbers.amax(1, keepdim=True))
 
 
 def _trials(
-    trees: list[AlignedTree], relation: str, direction: str, offset: int, settings: RolesSettings
+    trees: list[AlignedTree], relation: str, direction: str, offset: int
 ) -> list[tuple[int, int, set[int], int]]:
     """Sentence, query, the tokens that are hits, and the baseline's guess, of each trial.
 
@@ -128,20 +125,11 @@ def _trials(
     step = offset if direction == "to_dependent" else -offset
     found = []
     for number, tree in enumerate(trees):
-        targets: dict[tuple[int, int], set[int]] = defaultdict(set)
-        for place, arc in enumerate(tree.arcs):
-            if arc.relation != relation or not _counts(tree, arc, settings):
-                continue
-            ends = (arc.governor, arc.dependent)
-            query, target = ends if direction == "to_dependent" else ends[::-1]
-            trial = place if settings.multi == "per_arc" else 0
-            targets[query, trial].add(target)
-        found += [(number, query, hits, query + step) for (query, _), hits in targets.items()]
+        targets: dict[int, set[int]] = defaultdict(set)
+        for arc in tree.arcs:
+            if arc.relation == relation:
+                ends = (arc.governor, arc.dependent)
+                query, target = ends if direction == "to_dependent" else ends[::-1]
+                targets[query].add(target)
+        found += [(number, query, hits, query + step) for query, hits in targets.items()]
     return found
-
-
-def _counts(tree: AlignedTree, arc: Arc, settings: RolesSettings) -> bool:
-    """Whether both ends of an arc are words that count."""
-    if settings.words_filter == "all":
-        return True
-    return len(tree.pieces[arc.governor]) == len(tree.pieces[arc.dependent]) == 1

@@ -23,7 +23,7 @@ from headcount.data.lines import LineTally, references
 from headcount.data.text import clean
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import export_model
-from headcount.heads.importance import measure_importance, normalise_layers, own_smoothing
+from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
 from headcount.pretrained.imports import imported_files, write_imported
 from headcount.pretrained.languages import Codes
@@ -171,10 +171,7 @@ class Model:
         pairs are taken.
         """
         text = self._text(sources, targets)
-        smoothing = own_smoothing(self._what.source, settings)
-        values = measure_importance(self.module, text, settings, smoothing)
-        if settings.normalise == "layer_l2":
-            values = normalise_layers(values, self.module.grid)
+        values = measure_importance(self.module, text, settings)
         return dict(zip(self.heads, values.tolist(), strict=True))
 
     def ablate(

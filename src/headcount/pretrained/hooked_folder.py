@@ -92,13 +92,6 @@ class HookedFolder:
         place = pick_device(device)
         return self._loaded[1].to(place)
 
-    def label_smoothing(self) -> float:
-        """Raises UserError: no folder of the library says it."""
-        raise UserError(
-            "importance.loss: smoothed needs the label smoothing of the training, which "
-            f"{self.path} does not tell; take --loss nll"
-        )
-
     def check(self, texts: "HookedTexts | None" = None) -> None:
         """Raise UserError where masks of single sentences do not act on these alone.
 

@@ -74,7 +74,7 @@ def translate(
     rows = [multiplier[numbers] if by_sentence else multiplier for numbers in batches]
     each = (repeat(model), texts, repeat(settings), rows, repeat(prefix))
     translations = [Translation([], 0.0, False, 0)] * len(sources)
-    budget = batches_of("decode", settings.batch_tokens)
+    budget = batches_of("resources", settings.batch_tokens)
     with budget, frozen_weights(), _workers(settings.threads) as pool:
         for numbers, found in zip(batches, pool.map(translate_batch, *each), strict=True):
             for number, translation in zip(numbers, found, strict=True):

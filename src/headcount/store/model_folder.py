@@ -224,17 +224,6 @@ class ModelFolder:
                         "was trained on; name the folder it was trained on, or train it again"
                     )
 
-    def label_smoothing(self) -> float:
-        """The label smoothing that the model was trained with."""
-        try:
-            settings = self.facts()["provenance"]["settings"]
-            return float(settings["train"]["label_smoothing"])
-        except (KeyError, TypeError, ValueError) as fault:
-            raise UserError(
-                f"{self.description}: does not say with which label smoothing the model was "
-                "trained; set importance.loss: nll"
-            ) from fault
-
     def original_heads(self, grid: HeadGrid) -> list[Head]:
         """The model's heads, in flat order, by their addresses in the first one it came from.
 

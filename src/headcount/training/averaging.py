@@ -5,6 +5,9 @@ import torch
 from headcount.base.settings.train import TrainSettings
 from headcount.training.states import Weights, grouped, joined
 
+EMA_DECAY = 0.999
+LAST = 5  # validations in a mean
+
 
 class Average:
     """What training asks of an average, with the answers of one that averages nothing."""
@@ -87,5 +90,5 @@ def _mean(held: list[Weights]) -> Weights:
 def make_average(settings: TrainSettings, weights: Weights) -> Average:
     """The average that the settings name."""
     if settings.average == "ema":
-        return MovingAverage(weights, settings.ema_decay)
-    return LastAverage(settings.average_last) if settings.average == "last" else Average()
+        return MovingAverage(weights, EMA_DECAY)
+    return LastAverage(LAST) if settings.average == "last" else Average()

@@ -32,24 +32,17 @@ class HeadGates(LearntMask):
         train: TrainSettings,
         seed: int,
     ):
-        """`train`: the settings of the fine-tuning, whose schedule and Adam's decays are shared."""
+        """`train`: the settings of the fine-tuning, whose schedule is shared."""
         self.settings = settings
-        stretch = settings.stretch_low, settings.stretch_high
-        self.family = HardConcrete(settings.temperature, *stretch)
+        self.family = HardConcrete(settings.temperature)
         super().__init__(run, grid, train, seed)
-        heads = grid.heads()
-        modules = {(heads[i].kind, heads[i].layer) for i in self.gated}
-        mean = settings.lambda_reduction == "mean_over_modules"
-        self.lambda_ = run.lambda_ / max(len(modules), 1) if mean else run.lambda_
+        self.lambda_ = run.lambda_
         self.log_alpha = self.learnt
         self.history: list[Tensor] = [self.log_alpha.detach().clone()]
 
     def objective(self, loss: Tensor) -> Tensor:
-        """The loss per target token plus the price of the gates that are expected to be open."""
-        warmup = self.settings.lambda_warmup_updates
-        if weight := self.lambda_ * (min(1.0, self.update / warmup) if warmup else 1.0):
-            return loss + weight * self.p_open().sum()
-        return loss
+        """Return the loss per target token plus the penalty of gates that are likely open."""
+        return loss + self.lambda_ * self.p_open().sum() if self.lambda_ else loss
 
     def rate(self) -> float:
         """The settings' own, or in proportion to that of the weights."""
@@ -66,7 +59,7 @@ class HeadGates(LearntMask):
     def test_time(self) -> Tensor:
         """Every head's gate once training is over, [heads] of the whole model."""
         gates = torch.ones(self.grid.size)
-        found = self.family.at_test(self.log_alpha.detach().numpy(), self.settings.eval)
+        found = self.family.at_test(self.log_alpha.detach().numpy())
         gates[self.gated] = torch.from_numpy(found).float()
         return gates
 
@@ -82,7 +75,7 @@ class HeadGates(LearntMask):
             "log_alpha": log_alpha,
             "p_zero": self.family.p_zero(log_alpha),
             "p_one": self.family.p_one(log_alpha),
-            "gate": self.family.at_test(log_alpha, self.settings.eval),
+            "gate": self.family.at_test(log_alpha),
         }
 
     def sample(self, uniform: Tensor) -> Tensor:

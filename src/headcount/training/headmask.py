@@ -134,7 +134,7 @@ class MaskImportant(HeadMask):
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
     keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`,
-    `spare`, `rest`, `held`, `held_in`, `after`.
+    `spare`, `rest`, `held`, `after`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -144,9 +144,7 @@ class MaskImportant(HeadMask):
         self.heads = grid.size
         heads = list(enumerate(grid.heads()))
         maskable = [i for i, head in heads if head.kind != run.spare]
-        first = [i for i, head in heads if (head.kind, head.layer) == (run.held_in, 0)]
         self.maskable = torch.tensor(maskable).long()
-        self.holdable = first if run.held_in else maskable
         self.rest = Rest(grid.size, run.rest)
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
 
@@ -187,15 +185,16 @@ class MaskImportant(HeadMask):
     def _held_heads(self) -> list[int]:
         """N heads, drawn by the seed alone: no update has the number 0."""
         draws = Stream.HEAD_MASK.generator(self.seed, 0)
-        return draws.choice(self.holdable, self.run.heads, replace=False).tolist()
+        return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """What the update's batches say of the heads, all of them on and dropout off."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
+        unit = "none" if self.run.signed else self.run.unit
         # In fp64, so that processes which share the batches out rank heads as one process does.
         total = 0.0
         for _, batch in own(batches):
-            found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
+            found = batch_importance(model, batch, unit, precision, smoothing)
             slopes = found.slopes.double()
             importance = (len(batch.indices) * found.importance).double()
             sums = importance, slopes.sum(0), slopes.square().sum(0), found.loss.double()[None]

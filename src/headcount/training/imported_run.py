@@ -5,7 +5,7 @@ from typing import Any
 
 from headcount.base.files import read_json, sha256, write_json
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_file import write_run
+from headcount.base.settings.runs import write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.fetching.models import RECORD

@@ -14,6 +14,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
 from headcount.training.headmask import Choice, HeadMask
+from headcount.training.schedule import ADAM
 from headcount.training.states import Weights
 
 SMALLEST = 1e-6  # u stays this far from 0 and 1, so that its logarithms are finite
@@ -31,15 +32,13 @@ class LearntMask(HeadMask):
     stream: ClassVar[Stream]
 
     def __init__(self, run: PrunedSettings, grid: HeadGrid, train: TrainSettings, seed: int):
-        """`train`: the settings of the fine-tuning, whose Adam's decays are shared."""
+        """`train`: the settings of the fine-tuning."""
         self.grid = grid
         self.train = train
         self.seed = seed
         self.gated = [i for i, head in enumerate(grid.heads()) if head.kind in run.kinds]
         self.learnt = torch.from_numpy(self.first()).requires_grad_()
-        self.optimiser = torch.optim.Adam(
-            [self.learnt], betas=(train.beta1, train.beta2), eps=train.epsilon
-        )
+        self.optimiser = torch.optim.Adam([self.learnt], **ADAM)
         self.update = 0  # the newest one that `choose` has served
         self._drawn = torch.empty(0)
 

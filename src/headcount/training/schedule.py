@@ -1,10 +1,11 @@
-"""Learning rate by update: linear warm-up, then one of two decays."""
+"""Adam, and its learning rate by update: linear warm-up, then one of two decays."""
 
 import math
 
 from headcount.base.settings.train import TrainSettings
 
 COSINE_FLOOR = 0.02
+ADAM = {"betas": (0.9, 0.98), "eps": 1e-9}  # Vaswani et al. 2017, section 5.3
 
 
 def learning_rate(settings: TrainSettings, update: int) -> float:

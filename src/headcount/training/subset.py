@@ -16,6 +16,8 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import SubsetSettings, TrainSettings
 from headcount.training.learnt_mask import LearntMask
 
+TEMPERATURE_END = 1e-8
+COOLING = 0.25  # share of the updates in which the temperature falls
 _TINY = torch.finfo(torch.float64).tiny  # so that the logarithm of what is left is finite
 
 
@@ -48,9 +50,9 @@ class HeadSubset(LearntMask):
 
     def temperature(self) -> float:
         """τ of the update at hand: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
-        start, end = self.settings.temperature_start, self.settings.temperature_end
-        share = max(0, self.update - 1) / (self.settings.cooling * self.train.updates)
-        return start * (end / start) ** min(share, 1.0)
+        start = self.settings.temperature_start
+        share = max(0, self.update - 1) / (COOLING * self.train.updates)
+        return start * (TEMPERATURE_END / start) ** min(share, 1.0)
 
     def sample(self, uniform: Tensor) -> Tensor:
         """Multipliers [heads of the scope] for uniform draws; their sum is K.

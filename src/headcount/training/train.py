@@ -25,7 +25,7 @@ from headcount.training.averaging import make_average
 from headcount.training.headmask import HeadMask
 from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own
 from headcount.training.progress import Progress, ProgressBar, caught_signals
-from headcount.training.schedule import learning_rate
+from headcount.training.schedule import ADAM, learning_rate
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
 
@@ -59,12 +59,7 @@ class Trainer:
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
         self.resident = train.resident(self.device)
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
-        self.optimiser = torch.optim.Adam(
-            self.weights.values(),
-            betas=(settings.beta1, settings.beta2),
-            eps=settings.epsilon,
-            fused=True,
-        )
+        self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
         self.average = make_average(settings, self.weights)
         self.head_mask = head_mask or HeadMask()
         self.best: Weights = {}

@@ -13,8 +13,7 @@ from headcount.base import command
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_file import write_run
-from headcount.base.settings.runs import Run
+from headcount.base.settings.runs import Run, write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
@@ -51,8 +50,8 @@ class Session:
 
         Gives the states to go on from, and a folder to write everything to; None for both if the
         outputs lie finished. They do beside the states while an engine waits to record them
-        (workflow/engine.py), so that a run which ends before that is not trained again. Of several
-        processes the first one alone writes; the others leave in `Trainer.fit`.
+        (workflow/engines/records.py), so that a run which ends before that is not trained again. Of
+        several processes the first one alone writes; the others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
@@ -102,7 +101,7 @@ class ModelRun:
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
         """The model where the settings say that it is trained; warns of a format slow there.
 
-        From here on `train.precision` is fp32 or bf16, also where the settings leave it to `auto`.
+        From here on `precision` is fp32 or bf16, also where the settings leave it to `auto`.
         """
         device = pick_device(self.train.device)
         if self.train.precision == "auto":
@@ -191,7 +190,7 @@ def _taken_format(states: StateStore, device: torch.device, width: int) -> str:
     taken = "bf16" if agree(is_first() and taken == "bf16") else "fp32"
     if is_first():
         why = "as the training was begun" if begun else f"for a model of width {width} here"
-        print(f"train.precision: auto takes {taken}, {why}", file=sys.stderr, flush=True)
+        print(f"resources.precision: auto takes {taken}, {why}", file=sys.stderr, flush=True)
     return taken
 
 

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.analysis.frames import Data
 from headcount.base.errors import UserError
 
 _MEASURED = {"s": "seconds", "cpu_time": "cpu_seconds", "max_rss": "memory_mb"}
 
 
-def cost(benchmarks: list[Path], data: Data) -> pd.DataFrame:
+def cost(benchmarks: list[Path]) -> pd.DataFrame:
     """Return sums and maxima over the jobs of every rule, longest first, then `all` jobs."""
     jobs = pd.DataFrame(map(_read, benchmarks), columns=["rule", *_MEASURED.values()])
     rules = jobs.groupby("rule")["seconds"].sum().sort_values(ascending=False, kind="stable").index
@@ -19,13 +18,8 @@ def cost(benchmarks: list[Path], data: Data) -> pd.DataFrame:
     largest = groups[["seconds", "memory_mb"]].max().rename(columns={"seconds": "longest_seconds"})
     table = groups.size().to_frame("jobs").join([sums, largest])
     table = table.reindex([*rules, "all"], fill_value=0)
-    for path in data.files("estimate"):
-        estimate = pd.read_csv(path)
-        seconds = (estimate["rated_seconds"] * estimate["jobs"]).groupby(estimate["rule"]).sum()
-        table["estimated_seconds"] = seconds
-        table.loc["all", "estimated_seconds"] = seconds.reindex(rules).sum()
     columns = ["jobs", "seconds", "longest_seconds", "cpu_seconds", "memory_mb"]
-    return table.reindex(columns=[*columns, "estimated_seconds"]).reset_index()
+    return table[columns].reset_index()
 
 
 def _read(path: Path) -> dict[str, str | float]:

@@ -14,7 +14,7 @@ from headcount.analysis.speedups import speedup_intervals, speedups
 from headcount.analysis.tables.voita_pruning import Records, Untuned
 from headcount.base.hard_concrete import HardConcrete
 
-_PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the masses that the paper prints
+_PAPER = HardConcrete(0.5)  # gives the masses that the paper prints
 _LOCATIONS = (0.0, 2.0, -3.0)  # log α of the curves of the paper
 _VALUES = np.linspace(0, 1, 401)[1:-1]
 _SETUP = ["pair", "seed", "phase", "batch_size"]
@@ -27,7 +27,7 @@ def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
     Source: Voita et al. 2019, figure 6.
     """
     gates = settings["gates"]
-    ours = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
+    ours = HardConcrete(gates.temperature)
     curves = [
         pd.DataFrame({"log_alpha": place, "part": part, "gate": at, "value": value}).assign(
             temperature=family.temperature, low=family.low, high=family.high

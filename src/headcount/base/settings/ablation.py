@@ -1,23 +1,12 @@
-"""Settings of masking and ablation: which heads of trained models go, and in which order."""
+"""Settings of masking and ablation: which heads of trained models are masked, in which order."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.run_lists import Runs
-from headcount.base.settings.section import LARGEST, MOST_DRAWS, MOST_THREADS, Section
-
-
-def _ascending(numbers: list[int]) -> list[int]:
-    if numbers != sorted(set(numbers)):
-        raise ValueError(f"expected each number once, the smallest first, found {numbers}")
-    return numbers
-
-
-Percent = Annotated[int, Field(ge=1, le=100)]
-Update = Annotated[int, Field(ge=1)]
+from headcount.base.settings.runs import Runs
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, Compute, Numbers, Percents, Section
 
 
 class MaskingSettings(Section):
@@ -25,67 +14,45 @@ class MaskingSettings(Section):
 
     groups: int = Field(8, ge=1, le=LARGEST)
     """Near-equal groups into which the ranked heads are cut."""
-
     draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random rankings that are masked in the same way, as a control; 0 leaves it out."""
-
     test_sets: list[str] = []
     """Names of the test sets to translate, where a pair has them; empty: its first one."""
-
     sentences: int | None = Field(None, ge=1)
-    """Translate only this many sentences of a test set, its first ones; without it all."""
+    """Translate only the first sentences of a test set, this many; without it all."""
 
 
-def check_groups(groups: int, heads: int) -> None:
-    """Raises UserError if a model has fewer heads than groups are asked for."""
-    if groups > heads:
-        raise UserError(
-            f"masking.groups: expected at most {heads}, the number of the model's heads, "
-            f"found {groups}"
-        )
+class PruningSteps(Section):
+    """How heads are ranked and pruned, without further training (Michel et al.)."""
+
+    steps: int = Field(10, ge=1, le=100)
+    """Equal steps in which heads are pruned, from none to all of them."""
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
+    """Random orders of pruning, as a control; 0 leaves it out."""
+    normalise: Literal["none", "layer_l2"] = "layer_l2"
+    """Rank heads by importance as it is, or divided by the L2 norm of its layer and type."""
+    reestimate: bool = False
+    """Measure importance anew after each step of pruning, on the pruned model."""
 
 
-class AblationSettings(Section):
+class AblationSettings(PruningSteps):
     """Heads of trained models removed without further training (Michel et al.)."""
 
     runs: Runs = []
     """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
-
     test_sets: list[str] = []
-    """Two test sets, `dev` allowed, where a pair has them; the effects of removing heads are
-    compared between them, and the first one scores all else. Empty: the first two; of a pair that
-    has one, that and `dev`."""
-
+    """Two test sets, where a pair has them, between which effects are compared; the first scores
+    all else. The second may be `dev`. Empty: the first two; for a pair with one, this and `dev`."""
     sentences: int | None = Field(None, ge=1)
-    """Translate only this many sentences of each, and of `dev`, the first ones; without it all."""
-
-    steps: int = Field(10, ge=1, le=100)
-    """Equal steps in which heads are pruned, from none to all of them."""
-
-    draws: int = Field(3, ge=0, le=MOST_DRAWS)
-    """Random orders of pruning, as a control; 0 leaves it out."""
-
-    normalise: Literal["none", "layer_l2"] = "layer_l2"
-    """Rank heads by their importance as it is, or after dividing that of each layer and kind by
-    its L2 norm."""
-
-    reestimate: bool = False
-    """Measure importance anew after each step of pruning, on the model without the heads that are
-    pruned already."""
-
+    """Translate only the first sentences of each, and of `dev`, this many; without it all."""
     signed: bool = False
-    """Prune by signed importance too, harmful heads first: importance as `importance.abs: none` has
-    it, measured for that."""
-
+    """Prune by signed importance too (`importance.abs: none`), harmful heads first."""
     measures: bool = False
-    """Measure heads in more ways, as the section `measures` says, and prune by each of them too:
-    Fisher information, integrated gradients, Shapley values, mean ablation, output norm."""
-
-    updates: Annotated[list[Update], AfterValidator(_ascending)] = []
-    """Updates of the training after which the model is pruned as well; each one of
-    `train.keep_updates`."""
-
-    timed: Annotated[list[Percent], AfterValidator(_ascending)] = [25, 50, 75]
+    """Measure heads by Fisher information, integrated gradients, Shapley values, mean ablation and
+    output norm, and prune by each of them too."""
+    updates: Numbers = []
+    """Updates, of `train.keep_updates`, after which the model is pruned as well."""
+    timed: Percents = [25, 50, 75]
     """Percentages of all heads that are really removed, for timing."""
 
 
@@ -95,33 +62,8 @@ class RerankSettings(ImportanceSettings):
     flag_prefix: ClassVar[str] = "importance-"
 
 
-class ClassifierSettings(Section):
+class ClassifierSettings(PruningSteps, Compute):
     """Heads of a classifier removed without further training (Michel et al.)."""
 
     pairs: int | None = Field(None, ge=1)
-    """Use only this many labelled pairs of each file, the first ones; without it all."""
-
-    steps: int = Field(10, ge=1, le=100)
-    """Equal steps in which heads are pruned, from none to all of them."""
-
-    draws: int = Field(3, ge=0, le=MOST_DRAWS)
-    """Random orders of pruning, as a control; 0 leaves it out."""
-
-    normalise: Literal["none", "layer_l2"] = "layer_l2"
-    """Rank heads by their importance as it is, or after dividing that of each layer by its L2
-    norm."""
-
-    reestimate: bool = False
-    """Measure importance anew after each step of pruning, with the heads silent that are pruned
-    already."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to compute; auto takes a GPU where there is one."""
-
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads."""
-
-    def pruning(self) -> AblationSettings:
-        """How heads are ranked and pruned, as it is said of translation models."""
-        shared = {"steps", "draws", "normalise", "reestimate"}
-        return AblationSettings(**self.model_dump(include=shared))
+    """Use only the first labelled pairs of each file, this many; without it all."""

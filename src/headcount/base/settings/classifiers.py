@@ -1,12 +1,10 @@
 """Settings of classifiers of sentence pairs: where they come from, and how they are fine-tuned."""
 
-from typing import Annotated, Literal
+from pydantic import Field, model_validator
 
-from pydantic import AfterValidator, Field, model_validator
-
-from headcount.base.settings.names import CorpusName, check_corpus_name
+from headcount.base.settings.names import CorpusName
 from headcount.base.settings.pretrained import Origin
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+from headcount.base.settings.section import LARGEST, Precision, Section, refuse
 
 
 class ClassifierModel(Origin):
@@ -14,29 +12,22 @@ class ClassifierModel(Origin):
 
     fine_tune: bool = True
     """Fine-tune it on the corpus; else it is taken as it is, and must be a classifier already."""
-
     labels: list[str] = []
-    """Of one that is not fine-tuned: names of its labels in the order of their numbers, where its
-    own are only numbered."""
+    """Names of the labels of a model that is not fine-tuned, in the order of their numbers."""
 
     @model_validator(mode="after")
     def _check_labels(self) -> "ClassifierModel":
-        if self.fine_tune and self.labels:
-            raise ValueError("labels: a fine-tuned model has those of the corpus; leave them out")
+        refuse(("labels: go with fine_tune: false", self.fine_tune and self.labels))
         return self
 
 
 class EntailmentSettings(Section):
-    """How labelled pairs are parted, the same way for every model and seed."""
+    """How labelled pairs are divided, the same way for every model and seed."""
 
     dev_pairs: int = Field(5000, ge=1)
     """Training pairs that are drawn to choose and rank heads, and left out of fine-tuning."""
-
     train_pairs: int | None = Field(None, ge=1)
     """Training pairs to draw of the others for fine-tuning; without it all."""
-
-    split_seed: int = Field(1, ge=0)
-    """Of both draws."""
 
 
 class ClassifiersSettings(EntailmentSettings):
@@ -44,35 +35,18 @@ class ClassifiersSettings(EntailmentSettings):
 
     corpus: CorpusName = "multinli"
     """A corpus with `entailment`: its `train`, and `matched` and `mismatched` to score."""
-
-    models: dict[Annotated[str, AfterValidator(check_corpus_name)], ClassifierModel] = {}
-    """Models by a name of one's own (keys below); each is ablated with every seed. Empty: none, and
-    no tables."""
+    models: dict[CorpusName, ClassifierModel] = {}
+    """Models by a name of one's own (keys below); each is ablated with every seed."""
 
 
-class FineTuningSettings(Section):
-    """Fine-tuning of classifiers, by the library's own trainer: AdamW, the rate falls to 0."""
+class FineTuningSettings(Precision):
+    """Fine-tuning of classifiers, by the library's own trainer: AdamW, weight decay 0.01."""
 
     epochs: int = Field(3, ge=1, le=1000)
     """Passes over the training pairs."""
-
     batch: int = Field(32, ge=1, le=LARGEST)
     """Pairs of an update."""
-
     peak_lr: float = Field(2e-5, gt=0)
-    """Highest rate."""
-
+    """Highest rate; it falls to 0."""
     warmup: float = Field(0.1, ge=0, lt=1)
     """Share of the updates in which the rate rises, in a straight line."""
-
-    weight_decay: float = Field(0.01, ge=0)
-    """Of AdamW; not of biases and norms."""
-
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format of the matrix products."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to train; auto takes a GPU where there is one."""
-
-    threads: int = Field(1, ge=1, le=MOST_THREADS)
-    """CPU threads."""

@@ -1,8 +1,9 @@
-"""The corpora there are: where each comes from, its licence, its splits and languages."""
+"""The corpora: where each comes from, its licence, its splits and languages."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, model_validator
 
@@ -11,13 +12,12 @@ from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
 from headcount.base.settings.reader import at_key_of, read_settings
+from headcount.base.settings.section import refuse
 from headcount.base.settings.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
-
-
-WORDS = frozenset({"of", "draw", "licence", "citation", "trees", "pairs", "length"})
+WORDS = frozenset({"of", "draw", "licence", "citation", "trees"})
 """Keys of a corpus that shape none of its files, but those of its treebanks."""
 
 
@@ -25,79 +25,54 @@ class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
 
     of: CorpusName | None = None
-    """Another corpus, of which this one is a part that `draw` says: its files, fetched once for
-    both, its splits, and every key that is not given here."""
-
-    draw: dict[FileName, Draw] | None = None
+    """Another corpus, of which this one is a part: it has its files, fetched once for both, its
+    splits, and every key that is not given here."""
+    draw: dict[FileName, Draw] = {}
     """By split: how many pairs to draw, after `overlap` and `hold_out`."""
-
     licence: str = Field(min_length=1)
     """What the text may be used for."""
-
     citation: str = Field(min_length=1)
     """Whom to cite."""
-
-    pairs: dict[FileName, Annotated[int, Field(ge=1)]] = {}
-    """About how many sentence pairs a split has, for the estimate of what an experiment costs."""
-
-    length: int | None = Field(None, ge=1, le=1000)
-    """About how many subwords a sentence has, for that too."""
-
-    trees: dict[FileName, Treebank] | None = None
+    trees: dict[FileName, Treebank] = {}
     """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
-
     generator: Literal["synthetic"] | None = None
     """Generates the text, instead of `splits`; its languages are `en` and `art`."""
-
     settings: SyntheticSettings | None = None
     """Settings of the generator."""
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Corpus":
-        if self.generator is None and self.splits is None and (self.trees or self.entailment):
+        given, known = {*self.splits}, {*self.languages}
+        if not known and (self.trees or self.entailment):
             return self
-        if (self.generator is None) == (self.splits is None):
-            raise ValueError("expected either splits (files), or generator and settings")
-        if (self.generator is None) != (self.settings is None):
-            raise ValueError("generator and settings go together")
-        self._check_splits()
-        lacking = [split for split in ("train", "dev") if split not in self.languages]
-        if len(self.languages) + len(lacking) < 3:
-            lacking.append("a test set")
-        if lacking:
-            found = _list(self.languages)
-            raise ValueError(f"splits: {' and '.join(lacking)} missing; found {found}")
+        sources = {rule.of for rule in self.hold_out.values()}
+        train, taken = self.splits.get("train", {}), {*self.hold_out} & given
+        parts = {s: {len(x.parts or [x]) for x in self.splits[s].values()} for s in given}
+        uneven = [split for split in parts if len(parts[split]) > 1]
+        refuse(
+            ("expected splits, or a generator", bool(self.generator) == bool(given)),
+            ("settings go with a generator", bool(self.generator) != bool(self.settings)),
+            (f"hold_out: expected new splits of {sorted(given)}", sources - given or taken),
+            (f"overlap: expected splits of {sorted(given)}", {*self.overlap} - given),
+            (f"draw: expected splits of {sorted(known)}", {*self.draw} - known),
+            (f"splits: {uneven}: expected as many parts in each language", uneven),
+            ("splits.train: expected one reference", any(s.references for s in train.values())),
+            (f"splits: expected train, dev, a test, found {known}", not {"train", "dev"} < known),
+        )
         return self
-
-    def _check_splits(self) -> None:
-        given, held = self.splits or {}, self.hold_out or {}
-        for split, rule in held.items():
-            if split in given or rule.of not in given:
-                raise ValueError(
-                    f"hold_out: expected a new split of one under splits, found {split} of "
-                    f"{rule.of}; {nearest(rule.of, given)}"
-                )
-        for rule, known in (("overlap", given), ("draw", self.languages)):
-            for split in (each for each in getattr(self, rule) or {} if each not in known):
-                raise ValueError(f"{rule}: no split {split!r}; {nearest(split, known)}")
-        if any(side.references for side in given.get("train", {}).values()):
-            raise ValueError("splits: train: references are for dev and test sets")
-        for split, sides in given.items():
-            if len({len(side.parts or [side]) for side in sides.values()}) > 1:
-                raise ValueError(f"splits: {split}: expected as many parts in each language")
 
     @property
     def languages(self) -> dict[str, list[str]]:
-        """Languages of each split, in file order, then those of splits that are held out."""
+        """Languages of each split, in file order, then of splits that are held out."""
         if self.generator is not None:
             return {split: ["en", "art"] for split in ("train", "dev", "test")}
-        given = {split: list(sides) for split, sides in (self.splits or {}).items()}
-        return given | {split: given[h.of] for split, h in (self.hold_out or {}).items()}
+        given = {split: list(sides) for split, sides in self.splits.items()}
+        return given | {split: given.get(h.of, []) for split, h in self.hold_out.items()}
 
     def translates(self, split: str, src: str, tgt: str) -> bool:
-        """Whether a split has both languages, and the source in one wording only."""
-        held = (self.hold_out or {}).get(split)
-        sides = (self.splits or {}).get(held.of if held else split, {})
+        """Return whether a split has both languages, and the source in one wording only."""
+        held = self.hold_out.get(split)
+        sides = self.splits.get(held.of if held else split, {})
         several = src in sides and sides[src].references is not None
         return {src, tgt} <= {*self.languages.get(split, [])} and not several
 
@@ -105,10 +80,12 @@ class Corpus(Published):
     def tree_languages(self) -> dict[str, str]:
         """Language of each treebank, in file order; a generator makes trees of its source."""
         generated = {} if self.generator is None else {"dev": "en", "test": "en"}
-        return generated | {name: tree.language for name, tree in (self.trees or {}).items()}
+        return generated | {name: tree.language for name, tree in self.trees.items()}
 
 
-class _Corpora(RootModel[dict[CorpusName, Corpus]]):
+class Corpora(RootModel[dict[CorpusName, Corpus]]):
+    """The corpora by name."""
+
     model_config = ConfigDict(frozen=True, strict=True)
 
     @model_validator(mode="before")
@@ -118,181 +95,84 @@ class _Corpora(RootModel[dict[CorpusName, Corpus]]):
 
 
 def _filled(name: str, given: Mapping[str, Any]) -> Any:
-    """The entry of a corpus, with the keys of the one that it is a part of.
-
-    Raises ValueError if there is none, or if it names files of its own.
-    """
+    """Return the entry of a corpus, with the keys of the one that it is a part of."""
     entry = given[name]
-    if not isinstance(entry, dict) or not isinstance(entry.get("of"), str):
+    if not isinstance(entry, dict) or "of" not in entry:
         return entry
-    whole = {
-        other: found
-        for other, found in given.items()
-        if not (isinstance(found, dict) and "of" in found)
-    }
-    if entry["of"] not in whole:
-        raise ValueError(
-            f"{name}: of: expected a corpus that is no part of another, found {entry['of']!r}; "
-            f"{nearest(entry['of'], whole)}"
-        )
-    if extra := sorted(set(entry) - WORDS):
-        raise ValueError(f"{name}: files are those of {entry['of']}; remove {', '.join(extra)}")
-    base = whole[entry["of"]]
-    return base | entry if isinstance(base, dict) else entry  # what is none is told by itself
+    wholes = {k: v for k, v in given.items() if not (isinstance(v, dict) and "of" in v)}
+    of, extra = str(entry["of"]), sorted(set(entry) - WORDS)
+    refuse(
+        (f"{name}.of: expected a corpus that is no part; {nearest(of, wholes)}", of not in wholes),
+        (f"{name}.{''.join(extra[:1])}: is taken from {of}; remove it", extra),
+    )
+    return wholes[of] | entry if isinstance(wholes[of], dict) else entry
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:
-    """Every corpus described in the file, by name. Raises UserError for every fault in it."""
-    return read_settings(path, _Corpora).root
+    """Return every corpus in the file, by name. Raises UserError for every fault in it."""
+    return read_settings(path, Corpora).root
 
 
 def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
-    """Names of the test sets that go from one language to the other, in file order."""
-    unscored = (name for name, rule in (corpus.hold_out or {}).items() if not rule.scored)
-    others = {"train", "dev", *unscored}
-    splits = (split for split in corpus.languages if split not in others)
+    """Return the names of the test sets from one language to the other, in file order."""
+    unscored = {name for name, rule in corpus.hold_out.items() if not rule.scored}
+    splits = [split for split in corpus.languages if split not in {"train", "dev"} | unscored]
     return [split for split in splits if corpus.translates(split, src, tgt)]
 
 
 def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Path) -> None:
     """Raise UserError, at its line of the experiment's file, for what no corpus has."""
     with at_key_of(file):
-        check_pairs(settings.pairs, corpora)
-        check_masking_tests(settings.masking.test_sets, settings.pairs, corpora)
-        check_treebanks(settings.roles.trees, corpora)
-        check_ablation_tests(settings, corpora)
-        check_timed(settings, corpora)
+        pairs = list(map(parse_pair, settings.pairs))
+        for pair in pairs:
+            require(pair.corpus, corpora, f"pairs: {pair}: no corpus {pair.corpus!r}")
+            _check_languages(pair, corpora[pair.corpus])
+        _check_tests(settings, {p: test_sets(corpora[p.corpus], p.src, p.tgt) for p in pairs})
+        trees = [f"{name}.{tree}" for name in corpora for tree in corpora[name].tree_languages]
+        for name in settings.roles.trees:
+            require(name, trees, f"roles.trees: no treebank {name!r}")
+        labelled = [n for n, corpus in corpora.items() if {*ENTAILMENT} <= {*corpus.entailment}]
         if settings.classifiers.models:
-            check_entailment(settings.classifiers.corpus, corpora)
-
-
-def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
-    """Raise UserError for a pair whose corpus, language or splits do not exist."""
-    for pair in map(parse_pair, pairs):
-        lack = f"pairs: {pair}: no corpus {pair.corpus!r} in corpora.yaml"
-        require(pair.corpus, corpora, lack)
-        _check_languages(pair, corpora[pair.corpus])
+            lack = f"classifiers.corpus: expected entailment {', '.join(ENTAILMENT)}"
+            require(settings.classifiers.corpus, labelled, lack)
 
 
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
-    place = f"pairs: {pair}: corpus {pair.corpus} has"
-    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
-    for language in (pair.src, pair.tgt):
-        require(language, known, f"{place} no language {language!r}")
-        for split in ("train", "dev"):
-            if language not in corpus.languages.get(split, []):
-                raise UserError(
-                    f"{place} no {split} text in {language!r}; add it under splits.{split} in "
-                    "corpora.yaml"
-                )
+    """Raise UserError for a pair whose languages or splits do not exist."""
+    for language, split in product((pair.src, pair.tgt), ("train", "dev")):
+        known = corpus.languages.get(split, [])
+        require(language, known, f"pairs: {pair}: no {split} text in {language!r}")
     if not corpus.translates("dev", pair.src, pair.tgt):
-        raise UserError(
-            f"{place} several references in {pair.src!r} for dev, which are no source; take the "
-            "other direction"
-        )
+        raise UserError(f"pairs: {pair}: dev has several references in {pair.src!r}, the source")
     if not test_sets(corpus, pair.src, pair.tgt):
-        found = _list(corpus.languages)
-        raise UserError(f"{place} no test set in both languages; it has {found}")
+        raise UserError(f"pairs: {pair}: no test set in both languages")
 
 
-def check_entailment(name: str, corpora: Mapping[str, Corpus]) -> None:
-    """Raise UserError for a corpus that does not exist, or lacks labelled pairs of a split."""
-    require(name, corpora, f"classifiers.corpus: no corpus {name!r} in corpora.yaml")
-    for split in ENTAILMENT:
-        if split not in (corpora[name].entailment or {}):
-            raise UserError(
-                f"classifiers.corpus: {name} has no labelled pairs {split!r}; add them under "
-                "entailment in corpora.yaml"
-            )
-
-
-def check_masking_tests(
-    named: Iterable[str], pairs: Iterable[str], corpora: Mapping[str, Corpus]
-) -> None:
-    """Raise UserError for a test set that no pair has, and for a pair that has none of those named.
-
-    The pairs must have passed `check_pairs`.
-    """
-    by_pair = {
-        pair: test_sets(corpora[pair.corpus], pair.src, pair.tgt) for pair in map(parse_pair, pairs)
-    }
-    known = dict.fromkeys(test for tests in by_pair.values() for test in tests)
-    wanted = list(named)
-    for test in wanted:
-        require(test, known, f"masking.test_sets: no pair has a test set {test!r}")
-    for pair, tests in by_pair.items():
-        if wanted and not set(wanted) & set(tests):
-            raise UserError(
-                f"masking.test_sets: {pair} has none of {', '.join(wanted)}; add one of its own: "
-                f"{', '.join(tests)}"
-            )
-
-
-def check_treebanks(named: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
-    """Raise UserError for a treebank, `<corpus>.<treebank>`, that does not exist."""
-    for each in named:
-        corpus, _, treebank = each.partition(".")
-        require(corpus, corpora, f"roles.trees: {each}: no corpus {corpus!r} in corpora.yaml")
-        lack = f"roles.trees: {each}: corpus {corpus} has no trees {treebank!r}"
-        require(treebank, corpora[corpus].tree_languages, lack)
-
-
-def check_ablation_tests(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
-    """Raise UserError for a test set of ablation that no pair has, and as `ablation_tests`.
-
-    The pairs must have passed `check_pairs`.
-    """
-    if not settings.ablation.runs:
-        return
-    pairs = list(map(parse_pair, settings.pairs))
-    known = {t: None for pair in pairs for t in test_sets(corpora[pair.corpus], pair.src, pair.tgt)}
-    for test in settings.ablation.test_sets:
-        lack = f"ablation.test_sets: no pair has a test set {test!r}, nor is it dev"
-        require(test, [*known, "dev"], lack)
-    for pair in settings.pairs:
-        ablation_tests(settings.ablation.test_sets, pair, corpora)
-
-
-def check_timed(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
-    """Raise UserError for a dev set that is known to be smaller than a batch that is timed."""
-    largest = max(settings.speed.batch_sizes, default=0)
-    for pair in map(parse_pair, settings.pairs):
-        corpus = corpora[pair.corpus]
-        drawn = (corpus.draw or {}).get("dev")
-        dev = drawn.pairs if drawn else corpus.settings.dev_pairs if corpus.settings else largest
-        if dev < largest:
-            raise UserError(
-                f"speed.batch_sizes: expected at most {dev}, the sentences of dev of {pair}, found "
-                f"{largest}; lower it"
-            )
+def _check_tests(settings: Experiment, tests: Mapping[Pair, list[str]]) -> None:
+    """Raise UserError for test sets of masking and ablation that pairs lack."""
+    known = sorted({test for named in tests.values() for test in named})
+    wanted = settings.masking.test_sets
+    for section, extra in (("masking", ()), ("ablation", ("dev",))):
+        for test in getattr(settings, section).test_sets:
+            require(test, [*known, *extra], f"{section}.test_sets: no pair has {test!r}")
+    for pair, named in tests.items():
+        if wanted and not {*wanted} & {*named}:
+            raise UserError(f"masking.test_sets: {pair} has none of these; it has {named}")
+        if settings.ablation.runs:
+            _two_tests(settings.ablation.test_sets, pair, named)
 
 
 def ablation_tests(
     named: Iterable[str], text: str, corpora: Mapping[str, Corpus]
 ) -> tuple[str, str]:
-    """The two test sets of a pair between which ablation is compared; `dev` may be one.
-
-    The first two of those named, in their order; of all, if none is named. Raises UserError for a
-    pair that has fewer than two of those named. The pair must have passed `check_pairs`.
-    """
+    """Return the two test sets between which ablation is compared: the first two of those named."""
     pair = parse_pair(text)
-    known = [*test_sets(corpora[pair.corpus], pair.src, pair.tgt), "dev"]
-    wanted = list(named) or known
-    found = [test for test in dict.fromkeys(wanted) if test in known]
-    if len(found) < 2:
-        strange = next((test for test in wanted if test not in known), None)
-        hint = f"; {nearest(strange, known)}" if strange else ""
-        raise UserError(
-            f"ablation.test_sets: expected two that {pair} has, of {', '.join(known)}; found "
-            f"{', '.join(wanted)}{hint}"
-        )
-    if found[0] == "dev":
-        raise UserError(
-            f"ablation.test_sets: {pair} would be scored on dev, which chooses the heads to keep; "
-            f"name one of {', '.join(known[:-1])} first"
-        )
+    return _two_tests(named, pair, test_sets(corpora[pair.corpus], pair.src, pair.tgt))
+
+
+def _two_tests(named: Iterable[str], pair: Pair, tests: list[str]) -> tuple[str, str]:
+    known = [*tests, "dev"]
+    found = [test for test in dict.fromkeys(list(named) or known) if test in known]
+    if len(found) < 2 or found[0] == "dev":  # dev chooses heads
+        raise UserError(f"ablation.test_sets: expected a test set, then one, of {pair}: {known}")
     return found[0], found[1]
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"

@@ -7,7 +7,7 @@ from pydantic import Field
 from headcount.base.settings.section import LARGEST, Section
 
 ASSUMED_WORDS = 30_000
-"""Of a text whose words are all known, where nothing is known of it, as in news."""
+"""Known words of a text whose vocabulary is not known yet."""
 
 
 class SyntheticSettings(Section):
@@ -15,31 +15,23 @@ class SyntheticSettings(Section):
 
     seed: int = Field(1, ge=1, le=10**9)
     """Seed of the generator."""
-
     train_pairs: int = Field(30000, ge=1, le=10**8)
     """Sentence pairs for training."""
-
     dev_pairs: int = Field(1000, ge=1, le=10**8)
     """Sentence pairs for validation."""
-
     test_pairs: int = Field(1000, ge=1, le=10**8)
     """Sentence pairs of the test set."""
 
 
 class LetterSettings(Section):
-    """Letters of every line of both sides: of references and trees, and of what is translated."""
+    """Letters of every line of both sides, references and trees included."""
 
     lowercase: bool = False
     """Every line in lower case, of both sides, references included."""
 
-    romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
-    """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
-    them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to
-    English."""
-
 
 class SpellingSettings(LetterSettings):
-    """How every line of both sides is written: of references and trees, of what is translated."""
+    """How every line of both sides is written, references and trees included."""
 
     normal_form: Literal["NFC", "none"] = "NFC"
     """Unicode normal form of every line, references included; NFC changes no visible character."""
@@ -49,21 +41,16 @@ class TextSettings(SpellingSettings):
     """Filters for training pairs. Dev and test sets keep every line, so that ids stay aligned."""
 
     max_words: int = Field(200, ge=1, le=LARGEST)
-    """Training pairs with more words than this on either side are left out (words). Where a script
-    is written without spaces, two of its characters count as one word."""
-
+    """Training pairs with more words on either side are left out. In scripts without spaces, two
+    characters count as one word."""
     max_ratio: float = Field(5.0, ge=1)
     """Training pairs whose longer side has more than this many times the words of the shorter,
     counted above five words, are left out."""
-
     max_dropped: float = Field(0.1, ge=0, le=1)
-    """Largest share of the training pairs that one filter may leave out: pairs with an empty side,
-    by `max_words`, by `max_ratio`, or with a word of more than 1000 characters. More is an error.
-    `drop_duplicates` and `drop_overlap` may leave out any share."""
-
+    """Largest share of the training pairs that one filter may leave out: by an empty side,
+    `max_words`, `max_ratio`, or a word of more than 1000 characters. More is an error."""
     drop_duplicates: bool = False
     """Leave out a training pair that occurred before. Duplicates are counted in any case."""
-
     drop_overlap: bool = False
     """Leave out training pairs whose source line is in dev or a test set. Counted in any case."""
 
@@ -72,29 +59,19 @@ class BpeSettings(Section):
     """How lines are cut into words, and words into subwords."""
 
     unit: Literal["subwords", "words"] = "subwords"
-    """What a model reads and writes: pieces of words, learnt; or whole words, of which `largest`
-    are known."""
-
+    """What a model reads and writes: learnt pieces of words, or the `largest` number of words."""
     merges: int = Field(8000, ge=0, le=LARGEST)
     """Number of merge operations learnt, per code file; none for whole words."""
-
     joint: bool = True
     """One code file and vocabulary for both languages. The model then ties all embeddings."""
-
     largest: int | None = Field(None, ge=1, le=LARGEST)
-    """Largest vocabulary: so many pieces, or words, the most frequent ones; any other is unknown.
-    Without it all of the training text."""
-
+    """Largest vocabulary: the most frequent pieces or words, this many; without it all."""
     unspaced: Literal["characters", "jieba", "none"] = "characters"
-    """Words of a script that is written without spaces: each of its characters (with the marks on
-    it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none but those of
-    Moses's rules."""
+    """Words of a script without spaces: each character (with its marks); words by jieba, for
+    Chinese only (`pip install -e '.[zh]'`); or by Moses's rules."""
 
     @property
     def assumed_pieces(self) -> int:
-        """How large a vocabulary is taken to be before text is read.
-
-        A merge makes one piece; characters come to them, pieces that occur in larger ones alone go.
-        """
+        """How large a vocabulary is taken to be before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)

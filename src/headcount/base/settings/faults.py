@@ -1,4 +1,4 @@
-"""Messages of pydantic's validation errors: the key, the expected value and the value found."""
+"""Faults in settings: pydantic's errors, each with its place and a hint."""
 
 import json
 import re
@@ -18,24 +18,27 @@ _LONGEST = 60
 
 
 def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
-    """What is given, as settings. Raises UserError with a line for each fault.
+    """Return given values as settings. Raises UserError with a line for each fault.
 
-    `place`: what a line begins with, by the key path of the wrong value in what is given (empty:
-    the whole). The tail of a long list is only counted.
+    `place` returns the start of a line for the key path of the wrong value.
     """
+    if old := _old_keys(model, given):
+        raise UserError("\n".join(place(path) + f"is now {new}" for path, new in old.items()))
+    schema, found = Schema(model), {}
     try:
         return model.model_validate(given)
     except ValidationError as error:
         items = error.errors(include_url=False)
-    schema = Schema(model)
-    found: dict[KeyPath, str] = {}
     for item in items:
         path = _path(item, given)
-        found.setdefault(path, _message(item, path, schema))
-    # A value that fits no branch of a union is reported by each; the deepest report says most.
-    lines = [
-        place(path) + message
-        for path, message in found.items()
+        message = _message(item, path, schema)
+        key, _, rest = message.partition(": ")
+        if item["type"] == "value_error" and schema.at(deeper := (*path, *key.split("."))):
+            path, message = deeper, rest
+        found.setdefault(path, []).append(message)
+    lines = [  # each branch of a union reports a value that fits none; the deepest says most
+        place(path) + "; or ".join(dict.fromkeys(messages))
+        for path, messages in found.items()
         if not any(other[: len(path)] == path for other in found if other != path)
     ]
     if more := lines[_MOST_LINES:]:
@@ -44,12 +47,12 @@ def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) 
 
 
 def keyed(path: KeyPath) -> str:
-    """What stands before a message about the value at a key path; nothing for the whole."""
+    """Return the start of a message about the value at a key path; empty for the whole."""
     return f"{dotted(path)}: " if path else ""
 
 
 def dotted(path: KeyPath) -> str:
-    """A key path as people read it: train.keep_updates[0]; odd names are quoted."""
+    """Return a key path as people read it: train.keep_updates[0]; odd names are quoted."""
     text = ""
     for key in path:
         if isinstance(key, int):
@@ -60,13 +63,24 @@ def dotted(path: KeyPath) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value on one short line, as it would stand in the file."""
+    """Return a value on one short line, as it would stand in the file."""
     text = repr(value) if isinstance(value, str | float) else json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def _old_keys(model: type[BaseModel], given: Any) -> dict[KeyPath, str]:
+    """Return the new name of each old key that is given, by its path."""
+    found = {}
+    for old, new in getattr(model, "renamed", {}).items():
+        section, _, key = old.partition(".")
+        values = given.get(section) if isinstance(given, dict) else None
+        if isinstance(values, dict) and key in values:
+            found[section, key] = new
+    return found
+
+
 def _path(item: Any, given: Any) -> KeyPath:
-    """Pydantic's location without its own words: union branches and the like."""
+    """Return pydantic's location without its names of union branches."""
     path: list[str | int] = []
     for key in item["loc"]:
         is_key = isinstance(given, dict) and key in given
@@ -79,26 +93,16 @@ def _path(item: Any, given: Any) -> KeyPath:
 
 
 def _message(item: Any, path: KeyPath, schema: Schema) -> str:
-    if item["type"] == "value_error":
-        return str(item["ctx"]["error"])
     key = item["loc"][-1] if item["loc"] else ""
-    if item["type"] == "extra_forbidden" or key == "[key]":
-        return _unknown(str(path[-1]), path[:-1], schema)
-    if key and key not in path[-1:] and (node := schema.at((*path, key))):
-        # What is given has no keys: it is a name that stands for a mapping.
-        return f"{key}: expected {schema.words(node)}, found {shown(item['input'])}"
-    node = schema.at(path)
-    expected = schema.words(node) if node else item["msg"]
-    if item["type"] == "missing":
-        return f"missing; expected {expected}"
-    message = f"expected {expected}, found {shown(item['input'])}"
-    if isinstance(item["input"], bool | int | float) and node and schema.is_text(node):
-        message += "; quote it"
-    return message
+    if item["type"] == "extra_forbidden":
+        return _unknown(str(key), path[:-1], schema)
+    if item["type"] in ("value_error", "missing"):
+        return item["msg"].removeprefix("Value error, ")
+    inside = key and key not in path[-1:] and schema.at((*path, key))  # of a run's short name
+    return f"{f'{key}: ' if inside else ''}{item['msg']}, found {shown(item['input'])}"
 
 
 def _unknown(key: str, place: KeyPath, schema: Schema) -> str:
     homes = [section for section in schema.keys(()) if key in schema.keys((section,))]
-    if homes:
-        return f"unknown key; it is a key of {' and of '.join(homes)}"
-    return f"unknown key; {nearest(key, schema.keys(place))}"
+    hint = f"it is a key of {' and of '.join(homes)}" if homes else ""
+    return f"unknown key; {hint or nearest(key, schema.keys(place))}"

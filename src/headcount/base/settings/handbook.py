@@ -1,87 +1,59 @@
-"""The page `settings` of the reference: every key, made from the classes that check it."""
+"""The page `settings` of the reference: every key, made from the schemas of the classes."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
-from headcount.base.settings.classifiers import ClassifierModel
-from headcount.base.settings.corpora import Corpus
-from headcount.base.settings.data import SyntheticSettings
+from headcount.base.settings.corpora import Corpora
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.flags import shown_default
-from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.pretrained import PretrainedModel
-from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.schema import Schema
-from headcount.base.settings.section import Section
-from headcount.base.settings.sources import Draw, HoldOut, Overlap, Side, Treebank
-from headcount.base.settings.train import GatesSettings
-from headcount.base.settings.training_runs import RunSettings
+from headcount.base.settings.model import PRESETS
+from headcount.base.settings.pretrained import Models
+from headcount.base.settings.schema import Node, Schema
 from headcount.base.templates import fill_page
 
 TEMPLATE = Path(__file__).with_suffix(".md")
-
-
-def _is_section(field: FieldInfo) -> bool:
-    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-
-
-_SECTIONS: dict[str, tuple[str, type[Section]]] = {
-    "": ("The experiment file", Experiment),
-    "runs.": ("A run in `runs`", RunSettings),
-    "pruned.": ("A run in `pruned`", PrunedSettings),
-    "classifiers.models.<name>.": ("A model in `classifiers.models`", ClassifierModel),
-} | {
-    f"{name}.": (f"`{name}`", field.annotation)
-    for name, field in Experiment.model_fields.items()
-    if _is_section(field)
-}
-_CORPORA: dict[str, tuple[str, type[Section]]] = {
-    "<corpus>": ("A corpus", Corpus),
-    "<corpus>.splits.<split>.<language>": ("A side of a split", Side),
-    "<corpus>.overlap.<split>": ("Times of subtitles", Overlap),
-    "<corpus>.hold_out.<split>": ("A split out of another", HoldOut),
-    "<corpus>.draw.<split>": ("Some of the pairs", Draw),
-    "<corpus>.trees.<treebank>": ("A treebank", Treebank),
-    "<corpus>.settings": ("The generated corpus", SyntheticSettings),
-}
+_LISTED_ELSEWHERE = {"File", "Source"}  # a side of a split has their keys
 
 
 def settings_page() -> str:
-    """The whole page, Markdown."""
-    paper = GatesSettings.presets["paper"]
+    """Return the whole page, Markdown."""
     values = {
-        "sections": _SECTIONS,
-        "corpora": _CORPORA,
-        "models": {"<name>": ("A model", PretrainedModel)},
-        "rows": _rows,
-        "sizes": list(PRESETS["base"]),
+        **{"experiment": _tables(Experiment), "corpora": _tables(Corpora)},
+        **{"models": _tables(Models), "sizes": list(PRESETS["base"])},
         "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
-        "paper_gates": [[f"`gates.{k}`", f"`{v}`"] for k, v in paper.items()],
     }
     return fill_page(TEMPLATE, values)
 
 
-def _rows(section: type[Section], prefix: str) -> list[list[str]]:
-    """Key, value, default and meaning of every key."""
-    meanings = section.meanings()
-    rows = [
-        (*_row(section, field, prefix, field.alias or name), meanings[name])
-        for name, field in section.model_fields.items()
-    ]
-    return [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
+def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]]:
+    """Yield place, description and rows of each mapping of settings in a file, each class once."""
+    schema, seen = Schema(model), set(_LISTED_ELSEWHERE)
+    waiting = [("", schema.root)]
+    while waiting:
+        place, node = waiting.pop(0)
+        for option in schema.options(node):
+            below = [(place, option.get("items"))]
+            below += [(f"{place}.<name>".lstrip("."), option.get("additionalProperties"))]
+            if "properties" in option and option["title"] not in seen:
+                seen.add(option["title"])
+                yield place, option["description"], list(_rows(schema, option, place))
+                keys = option["properties"].items()
+                below += [(f"{place}.{key}".lstrip("."), value) for key, value in keys]
+            waiting = [each for each in below if isinstance(each[1], dict)] + waiting
 
 
-def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tuple[str, ...]:
-    """Key, value and default."""
-    key = f"`{prefix}{name}`"
-    if isinstance(field.default, RunSettings):
-        return key, "a run, as in `runs`, or none", f"`{label(field.default)}`"
-    if _is_section(field):
-        default = "must be given" if field.is_required() else "all its defaults"
-        return key, "a mapping: see below", default
-    schema = Schema(section)
-    default = f"`{shown_default(field)}`" if shown_default(field) else "none"
-    if field.is_required():
-        default = "from the preset" if issubclass(section, ModelSettings) else "must be given"
-    return key, schema.words(schema.at((name,))), default
+def _rows(schema: Schema, section: Node, place: str) -> Iterator[list[str]]:
+    """Yield key, value, default and meaning of every key that files may have."""
+    for key, node in section["properties"].items():
+        if f"{place}.{key}" in Experiment.renamed:
+            continue
+        default = f"`{json.dumps(node['default'])}`" if node.get("default") is not None else "none"
+        if key in section.get("required", ()):
+            default = "from the preset" if key in PRESETS["base"] else "must be given"
+        elif isinstance(node.get("default"), dict):
+            default = "see below"
+        about = node.get("description") or schema.options(node)[0]["description"]
+        cells = (f"`{key}`", schema.words(node), default, about)
+        yield [" ".join(cell.split()).replace("|", "\\|") for cell in cells]

@@ -1,12 +1,12 @@
 """Settings of the Transformer: named sizes, and single sizes that override them."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, PresetSection
+from headcount.base.settings.section import LARGEST, Section, refuse
 
 Sizes = dict[str, int]
 
@@ -24,114 +24,70 @@ PRESETS: Mapping[str, Sizes] = {
 }
 
 
-class ModelSettings(PresetSection):
+class ModelSettings(Section):
     """Sizes of the Transformer. A size that is not named comes from the preset."""
-
-    presets: ClassVar[Mapping[str, Sizes]] = PRESETS
 
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
-
     encoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of encoder layers."""
-
     decoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of decoder layers."""
-
     d_model: int = Field(default=..., ge=2, le=LARGEST)
     """Width of embeddings and layers."""
-
     d_ff: int = Field(default=..., ge=1, le=LARGEST)
     """Width of the feed-forward layers."""
-
     heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
-    """Heads of every attention layer, or, per kind, a list with one count for each layer
-    (0 leaves a layer without heads)."""
-
+    """Heads of every attention layer, or, per kind, a list of one count per layer, 0 allowed."""
     d_head: int | None = Field(None, ge=1, le=LARGEST)
     """Width of one head; without it d_model / heads, which must then be one whole number."""
-
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each sub-layer (and once at the end), or after each residual sum."""
-
     norm_epsilon: float = Field(1e-6, gt=0)
     """What layer norm adds to a variance."""
-
     embedding_norm: bool = False
     """Layer norm of the embeddings as well, as BART and mBART have it."""
-
     activation: Literal["relu", "silu", "gelu"] = "relu"
     """The function between the two maps of a feed-forward layer."""
-
     scale_embedding: bool = True
     """Whether embeddings are multiplied by √d_model before positions are added."""
-
     position_table: int = Field(0, ge=0, le=LARGEST)
-    """0: sinusoids, of any length; else a table of so many positions for each side, which no
-    training changes."""
-
+    """0: sinusoids, of any length; else a table of so many positions a side, never trained."""
     output_bias: bool = False
-    """A bias on the score of each target word, which no training changes."""
-
+    """A bias on the score of each target word, never trained."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
-
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout on the weights of attention, as tensor2tensor's Transformer base has it (0.1)."""
 
-    @model_validator(mode="after")
-    def _check_heads(self) -> "ModelSettings":
-        if isinstance(self.heads, int):
-            if not 0 <= self.heads <= MOST_IN_A_ROW:
-                raise ValueError(f"heads: expected 0 to {MOST_IN_A_ROW}, found {self.heads}")
-            if self.d_head is None and (self.heads == 0 or self.d_model % self.heads):
-                raise ValueError(
-                    f"d_model {self.d_model} is not divisible by heads {self.heads}; "
-                    "change one of them or name d_head"
-                )
-            return self
-        if self.d_head is None:
-            raise ValueError("heads are listed by layer, so d_head must be named")
-        for kind in KINDS:
-            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
-            found = self.heads.get(kind)
-            counts = found or []  # there is at least one layer
-            if len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts):
-                raise ValueError(
-                    f"heads.{kind}: expected a list of {layers} counts, 0 to {MOST_IN_A_ROW}, "
-                    f"found {found}"
-                )
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_from_preset(cls, given: Any) -> Any:
+        # A preset that does not exist is reported by its field, without missing sizes beside it.
+        named = isinstance(given, dict) and str(given.get("preset", "base"))
+        return {**PRESETS.get(named, PRESETS["base"]), **given} if named else given
 
     @model_validator(mode="after")
-    def _check_weights(self) -> "ModelSettings":
-        if self.layer_weights > MOST_WEIGHTS:
-            raise ValueError(
-                f"these sizes make {self.layer_weights:.1e} weights, expected at most "
-                f"{MOST_WEIGHTS:.1e}; lower d_model, d_ff, layers or heads"
-            )
+    def _check_heads(self) -> "ModelSettings":
+        uniform = isinstance(self.heads, int)
+        wide = self.d_head or (uniform and self.heads and self.d_model % self.heads == 0)
+        refuse((f"heads: expected a divisor of {self.d_model}, or d_head", not wide))
+        for kind in KINDS:
+            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
+            counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
+            wrong = len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts)
+            refuse((f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong))
+        refuse(("too many weights; lower the sizes", self.layer_weights > MOST_WEIGHTS))
         return self
 
     def with_heads(self, heads: int) -> "ModelSettings":
-        """The same model with so many heads in every layer, together as wide.
-
-        Raises ValueError for a number that does not divide the width, and where `d_head` is named.
-        """
-        if self.d_head is not None:
-            raise ValueError(
-                "attention_heads: expected a model whose heads are together as wide as d_model, "
-                "found one that names d_head; remove d_head from `model`, or this run"
-            )
-        if self.d_model % heads:
-            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if self.d_model % n == 0)
-            raise ValueError(
-                f"attention_heads: expected a divisor of d_model {self.d_model} "
-                f"({', '.join(map(str, divisors))}), found {heads}"
-            )
+        """Return the same model with so many heads in every layer, together as wide."""
+        wrong = self.d_head or self.d_model % heads
+        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", wrong))
         return self.model_validate(self.model_dump() | {"heads": heads})
 
     def with_dropout(self, dropout: float) -> "ModelSettings":
-        """The same model with so much dropout: of weights of attention as well, if it has any."""
+        """Return the same model with so much dropout, also of attention weights if it has any."""
         of_attention = dropout if self.attention_dropout else 0.0
         return self.model_copy(update={"dropout": dropout, "attention_dropout": of_attention})
 
@@ -143,12 +99,11 @@ class ModelSettings(PresetSection):
 
     @property
     def grid(self) -> HeadGrid:
-        """How many heads each layer of each kind has."""
+        """How many heads each layer of each attention type has."""
+        if not isinstance(self.heads, int):
+            return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
         layers = {"enc_self": self.encoder_layers}
-        if isinstance(self.heads, int):
-            counts = {k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS}
-            return HeadGrid(counts)
-        return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
+        return HeadGrid({k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS})
 
     @property
     def head_width(self) -> int:

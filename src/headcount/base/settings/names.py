@@ -1,81 +1,40 @@
-"""Names that may become part of a path, a flag or a figure; pairs; what is nearest to a name."""
+"""Names of corpora, files, languages and pairs, and the nearest known name."""
 
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator
+import yaml
+from pydantic import Field
 
 from headcount.base.errors import UserError
 
-
-def fitting(pattern: str, words: str) -> Callable[[str], str]:
-    """A check that returns a text unchanged if all of it fits a pattern, else raises ValueError.
-
-    `words`: what the check expects.
-    """
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(f"expected {words}, found {text[:100]!r}")
-        return text
-
-    return check
-
-
-check_corpus_name = fitting(
-    r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
-    "a name of letters, digits, _ and -, the first a letter or digit (at most 64)",
-)
-"""The name of a corpus or an experiment."""
-check_language = fitting(
-    r"[A-Za-z0-9][A-Za-z0-9_]{0,31}",
-    "a name of letters, digits and _, the first a letter or digit (at most 32)",
-)
-"""The name of a language; it has no hyphen, so that `<source>-<target>` reads one way only."""
-check_file_name = fitting(
-    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
-    "a name of letters, digits, . _ and -, the first neither . nor - (at most 128)",
-)
-"""The name of a file or a split."""
-
-CorpusName = Annotated[str, AfterValidator(check_corpus_name)]
-Language = Annotated[str, AfterValidator(check_language)]
-FileName = Annotated[str, AfterValidator(check_file_name)]
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # of a corpus or an experiment
+LANGUAGE = r"[A-Za-z0-9][A-Za-z0-9_]{0,31}"  # no hyphen: `<source>-<target>` reads one way only
+FILE = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"  # of a file, a split or a treebank
+SHA256 = "^[0-9a-f]{64}$"
+NO_BRACES = r"^[^\n\r{}]+$"  # for paths: braces would be wildcards to the workflow
+CorpusName = Annotated[str, Field(pattern=f"^{NAME}$")]
+Language = Annotated[str, Field(pattern=f"^{LANGUAGE}$")]
+FileName = Annotated[str, Field(pattern=f"^{FILE}$")]
 
 SCORED_BY_EXTRA = ("ja", "ko")
-"""Target languages whose words sacreBLEU finds by a package that the project's extra of that name
-installs."""
+"""Target languages whose words sacreBLEU finds by a package of the project's extra of that name."""
 SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 """Target languages that are written without spaces, and whose words sacreBLEU does not find."""
 
-
-# By ISO 639-2 and 639-3. Left out are names of several languages, such as ms (Malay, Indonesian).
-_LETTERS = """
-af afr, am amh, ar ara, as asm, az aze, be bel, bg bul, bn ben, bo bod tib, br bre, bs bos,
-ca cat, cs ces cze, cy cym wel, da dan, de deu ger, el ell gre, en eng, eo epo, es spa, et est,
-eu eus baq, fa fas per, fi fin, fo fao, fr fra fre, fy fry, ga gle, gd gla, gl glg, gu guj,
-ha hau, he heb, hi hin, hr hrv, ht hat, hu hun, hy hye arm, id ind, ig ibo, is isl ice, it ita,
-ja jpn, jv jav, ka kat geo, kk kaz, km khm, kn kan, ko kor, ku kur, ky kir, la lat, lb ltz,
-ln lin, lo lao, lt lit, lv lav, mg mlg, mi mri mao, mk mkd mac, ml mal, mn mon, mr mar, mt mlt,
-my mya bur, ne nep, nl nld dut, no nor nob nno nb nn, oc oci, or ori, pa pan, pl pol, ps pus,
-pt por, ro ron rum, ru rus, rw kin, sd snd, si sin, sk slk slo, sl slv, sn sna, so som,
-sq sqi alb, sr srp, st sot, su sun, sv swe, sw swa, ta tam, te tel, tg tgk, th tha, tk tuk,
-tl tgl, tn tsn, tr tur, tt tat, ug uig, uk ukr, ur urd, uz uzb, vi vie, wo wol, xh xho, yi yid,
-yo yor, zh zho chi cmn, zu zul
-"""
 _REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}(_[A-Z]{2})?|\d{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
-_TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
-_KNOWN = {*_TWO.values()}
+_CODES = yaml.load(Path(__file__).with_suffix(".yaml").read_bytes(), yaml.CSafeLoader)
+_TWO = {code: two for two, codes in _CODES.items() for code in codes}
 
 
 def two_letters(language: str) -> str:
-    """The two letters by which tokenisers, BLEU and settings know a language, if they know it.
+    """Return the two letters of a known language, or another name in lower case.
 
-    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; another name in lower case, such as `my_own`.
+    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; `my_own` for `my_own`.
     """
     base, mark, behind = language.partition("_")
     name = base.lower() if not mark or _REGION.fullmatch(behind) else language.lower()
@@ -83,12 +42,9 @@ def two_letters(language: str) -> str:
 
 
 def contradict(first: str, second: str) -> bool:
-    """Return whether two names are of two known languages, whatever their regions are.
-
-    An unknown name, such as roa for all Romance languages, contradicts none.
-    """
+    """Return whether two names are of two known languages, whatever their regions are."""
     found = {two_letters(name.replace("-", "_")) for name in (first, second)}
-    return len(found) == 2 and found <= _KNOWN
+    return len(found) == 2 and found <= {*_CODES}
 
 
 class Pair(NamedTuple):
@@ -103,67 +59,43 @@ class Pair(NamedTuple):
 
 
 def parse_pair(text: str) -> Pair:
-    """The pair named by `<corpus>.<src>-<tgt>`, as in multi30k.en-de. Raises UserError."""
-    corpus, dot, languages = text.rpartition(".")
-    src, hyphen, tgt = languages.partition("-")
-    if not dot or not hyphen:
-        raise UserError(f"expected <corpus>.<source>-<target> as in multi30k.en-de, found {text!r}")
-    try:
-        pair = Pair(check_corpus_name(corpus), check_language(src), check_language(tgt))
-    except ValueError as fault:
-        raise UserError(f"pair {text[:100]!r}: {fault}") from None
-    if src == tgt:
-        raise UserError(f"pair {text!r}: expected two languages, found {src!r} twice")
-    return pair
+    """Return the pair named by `<corpus>.<src>-<tgt>`, as in multi30k.en-de. Raises UserError."""
+    found = re.fullmatch(rf"({NAME})\.({LANGUAGE})-({LANGUAGE})", text)
+    if not found or found[2] == found[3]:
+        form = "<corpus>.<source>-<target> as in multi30k.en-de"
+        raise UserError(f"expected {form}, found {text[:100]!r}")
+    return Pair(*found.groups())
 
 
-def require(name: str, known: Iterable[str], lack: str) -> None:
-    """Raise UserError with what lacks, and the nearest known name, unless a name is known."""
-    known = list(known)
+def require(name: str, known: Collection[str], lack: str) -> None:
+    """Raise UserError with `lack` and the nearest known name, unless a name is known."""
     if name not in known:
         raise UserError(f"{lack}; {nearest(name, known)}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """'nearest: peak_lr' where a known name is close (case aside), else 'known: all of them'."""
-    known = list(known)
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return 'nearest: peak_lr' where a known name is close, else 'known: ' and all of them."""
     close = closest(name, known)
     return f"nearest: {close}" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name nearest to one, case aside; empty where none is close."""
-    names = {each.lower(): each for each in known}
+    """Return the known name nearest to a name, ignoring case, or an empty text."""
+    names = {one.lower(): one for one in known}
     close = difflib.get_close_matches(name.lower(), names, n=1)
     return names[close[0]] if close else ""
 
 
 def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
-    """Raise UserError unless a path leads to a file of one's own, with the nearest that exists.
-
-    `settings`: the file that names it.
-    """
+    """Raise UserError, with the nearest path, unless a path in `settings` leads to a file."""
     if os.path.isfile(path):
         return
-    if os.path.isdir(path):
-        found = "found a folder"
-    elif os.path.islink(path):
-        found = f"found a link to {os.readlink(path)} that leads to no file"
-    else:
-        found = "found none"
-    near = _nearest_path(Path(path))
-    hint = f"; nearest: {near}" if near else ""
-    raise UserError(
-        f"{path}: expected a file of your own, {found}{hint}; correct the path in "
-        f"{settings}, or put the file there"
-    )
-
-
-def _nearest_path(path: Path) -> Path | None:
-    """The path with the first part that does not exist replaced by the name most like it."""
-    while not os.path.isdir(path.parent):
-        path = path.parent
-    readable = os.access(path.parent, os.R_OK)
-    names = os.listdir(path.parent) if readable else []
-    close = closest(path.name, (name for name in names if name != path.name))
-    return path.parent / close if close else None
+    found = "a folder" if os.path.isdir(path) else "none"
+    part = Path(path)
+    while not os.path.isdir(part.parent):
+        part = part.parent
+    names = os.listdir(part.parent) if os.access(part.parent, os.R_OK) else []
+    close = closest(part.name, (name for name in names if name != part.name))
+    hint = f"; nearest: {part.parent / close}" if close else ""
+    found += hint + f"; correct the path in {settings}, or put the file there"
+    raise UserError(f"{path}: expected a file of your own, found {found}")

@@ -3,73 +3,53 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
+from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import CorpusName, FileName, Language, fitting
+from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import Section, refuse
 
 HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
 WEIGHTS = "model.safetensors"
 
-_HubName = Annotated[
-    str, AfterValidator(fitting(HUB_NAME, "a name on the hub, as google-bert/bert-base"))
-]
-_Commit = Annotated[
-    str, AfterValidator(fitting(COMMIT, "a whole commit, 40 digits and letters a to f"))
-]
-_Path = Annotated[str, AfterValidator(fitting(r"[^\n{}]+", "a folder, without braces"))]
-_Sha256 = Annotated[
-    str, AfterValidator(fitting("[0-9a-f]{64}", "64 hexadecimal digits in lower case"))
-]
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
 class Origin(Section):
     """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
 
-    hub: _HubName | None = None
+    hub: str | None = Field(None, pattern=f"^{HUB_NAME}$")
     """Name on the hub, as in `google-bert/bert-base-uncased`; goes with `revision`."""
-
-    revision: _Commit | None = None
+    revision: str | None = Field(None, pattern=f"^{COMMIT}$")
     """Its commit in full: a name alone may mean other weights tomorrow."""
-
-    path: _Path | None = None
+    path: str | None = Field(None, pattern=NO_BRACES)
     """A folder of one's own, instead of `hub`; relative to the project's folder."""
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Origin":
-        if (self.hub is None) == (self.path is None) or (self.hub is None) != (
-            self.revision is None
-        ):
-            raise ValueError("expected hub and revision, or path")
+        wrong = (self.hub is None) == (self.path is None) or bool(self.hub) != bool(self.revision)
+        refuse(("expected hub and revision, or path", wrong))
         return self
 
 
 class PretrainedFiles(Origin):
-    """What of a translation model is fetched."""
+    """The files of a translation model."""
 
-    files: dict[FileName, _Sha256 | None] = {}
+    files: dict[FileName, Annotated[str, Field(pattern=SHA256)] | None] = {}
     """Its files, each with its SHA-256: `config.json`, `model.safetensors`, and those of its
-    subwords. `scripts/describe_model.py` prints them. A folder of one's own may leave them
-    out: then its files are taken as they are, and a change of one makes results anew."""
+    subwords; `scripts/describe_model.py` prints them. May be left out for a folder of one's own."""
 
     @model_validator(mode="after")
     def _check_files(self) -> "PretrainedFiles":
-        for name in self.files:
-            if name.endswith(_PICKLES):
-                raise ValueError(
-                    f"files: {name}: expected weights as {WEIGHTS}; a pickle can run code and is "
-                    "not read. Save the model as safetensors, or name another"
-                )
-        if (self.hub or self.files) and WEIGHTS not in self.files:
-            found = ", ".join(self.files) or "none"
-            raise ValueError(f"files: expected {WEIGHTS} among them, found {found}")
-        lacking = [name for name, sha256 in self.files.items() if sha256 is None]
-        if self.hub and lacking:
-            raise ValueError(f"files: {lacking[0]}: expected its SHA-256, found none")
+        pickles = any(name.endswith(_PICKLES) for name in self.files)
+        lacking = (self.hub or self.files) and WEIGHTS not in self.files
+        refuse(
+            (f"files: a pickle can run code; save the weights as {WEIGHTS}", pickles),
+            (f"files: expected {WEIGHTS} among them", lacking),
+            ("files: expected the SHA-256 of each", self.hub and None in self.files.values()),
+        )
         return self
 
 
@@ -78,22 +58,21 @@ class PretrainedModel(PretrainedFiles):
 
     licence: str = Field(min_length=1)
     """What the model may be used for."""
-
     citation: str = Field(min_length=1)
     """Whom to cite."""
-
     codes: dict[Language, Annotated[str, Field(min_length=1)]] = {}
-    """What it calls the languages of pairs, as in `{de: deu_Latn}`, where it is told them by a code
-    that is not their name."""
+    """The model's names of languages that differ from the pairs', as in `{de: deu_Latn}`."""
 
 
-class _Models(RootModel[dict[CorpusName, PretrainedModel]]):
+class Models(RootModel[dict[CorpusName, PretrainedModel]]):
+    """The models of `models.yaml` by name."""
+
     model_config = ConfigDict(frozen=True, strict=True)
 
 
 def load_models(path: Path) -> dict[str, PretrainedModel]:
-    """Every model described in the file, by name. Raises UserError for every fault in it."""
-    return read_settings(path, _Models).root
+    """Return every model described in the file, by name. Raises UserError for every fault in it."""
+    return read_settings(path, Models).root
 
 
 class ExperimentModel(ModelSettings):
@@ -102,16 +81,13 @@ class ExperimentModel(ModelSettings):
     imported: CorpusName | None = None
     """A model of `models.yaml` whose weights and subwords are taken; `bpe` is then left out. The
     sizes must be its own: `scripts/describe_model.py` prints them."""
-
     fine_tune: bool | None = None
-    """Of an imported model. false: `baseline` is the model as it is, and the only training run.
-    true: every training run starts from its weights and is trained as `train` says, so `baseline`
-    is what runs with masked heads are compared with. Without it: false."""
+    """Of an imported model. false, or left out: `baseline` is the model as it is, and the only
+    training run. true: every training run starts from its weights, `baseline` included."""
 
     @model_validator(mode="after")
     def _check_import(self) -> "ExperimentModel":
-        if self.imported is None and self.fine_tune is not None:
-            raise ValueError("fine_tune: goes with imported; name a model there, or leave it out")
+        refuse(("fine_tune: goes with imported", self.fine_tune is not None and not self.imported))
         return self
 
     @property
@@ -121,5 +97,5 @@ class ExperimentModel(ModelSettings):
 
     @property
     def sizes(self) -> ModelSettings:
-        """What a script is told of the model: all but where its weights come from."""
+        """The sizes alone, without the origin of the weights, as scripts take them."""
         return ModelSettings(**self.model_dump(exclude={"imported", "fine_tune"}))

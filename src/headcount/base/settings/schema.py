@@ -1,5 +1,6 @@
-"""What a settings class asks for at each key, in plain words, read off its JSON schema."""
+"""The keys and values that a settings class expects, read from its JSON schema."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -8,93 +9,73 @@ from pydantic import BaseModel
 Node = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
-_TYPES = {"integer": "a whole number", "number": "a number", "string": "text"}
+_TYPES = {
+    **{"integer": "whole number", "string": "text"},
+    **{"boolean": "true or false", "object": "mapping"},
+}
+_LIMITS = {
+    **{"minimum": "≥ {}", "exclusiveMinimum": "> {}", "minItems": "of at least {}"},
+    **{"maximum": "≤ {}", "exclusiveMaximum": "< {}"},
+}
 
 
 class Schema:
-    """The JSON schema of a settings class, with a way down to each of its keys."""
+    """The JSON schema of a settings class, with a way to each of its keys."""
 
     def __init__(self, model: type[BaseModel]) -> None:
-        self._root = _json_schema(model)
-        self._definitions = self._root.get("$defs", {})
+        self.root = _json_schema(model)
+        self._renamed = getattr(model, "renamed", {})
 
     def at(self, path: KeyPath) -> Node | None:
-        """Schema of the value at a key path (list entries by number); None if there is none."""
-        nodes = [self._root]
+        """Return the schema of the value at a key path, or None if there is none."""
+        nodes = [self.root]
         for key in path:
             nodes = [child for node in nodes for child in self._children(node, key)]
         return nodes[0] if nodes else None
 
     def keys(self, path: KeyPath) -> list[str]:
-        """Keys that the mapping at a key path may have; empty where any name will do."""
+        """Return the keys of the mapping at a key path; none if any name is allowed."""
         node = self.at(path)
-        return [key for option in self._options(node) for key in _names(option)] if node else []
+        names = [key for o in self.options(node) for key in _names(o)] if node else []
+        return [key for key in names if ".".join(map(str, (*path, key))) not in self._renamed]
 
     def words(self, node: Node) -> str:
-        """What is expected of a value with this schema: 'a number, 0 or more and less than 1'."""
-        return " or ".join(map(self._kind, self._options(node)))
+        """Describe the values that a schema allows, as in 'number ≥ 0 and < 1'."""
+        return " or ".join(map(self._kind, self.options(node)))
 
     def is_text(self, node: Node) -> bool:
-        """Whether the value is free text, and nothing else but None."""
-        options = self._options(node)
-        return all(each["type"] == "string" and "enum" not in each for each in options)
+        """Return whether the value is free text or None."""
+        return all(o["type"] == "string" and "enum" not in o for o in self.options(node))
 
-    def _options(self, node: Node) -> list[Node]:
-        """What a value may be, None apart: each a schema without reference or choice."""
+    def options(self, node: Node) -> list[Node]:
+        """Return the alternatives of a schema, without references and without None."""
         if "$ref" in node:
-            node = self._definitions[node["$ref"].rsplit("/", 1)[1]]
+            node = self.root["$defs"][node["$ref"].rsplit("/", 1)[1]]
         if "anyOf" in node:
-            return [option for each in node["anyOf"] for option in self._options(each)]
+            return [option for part in node["anyOf"] for option in self.options(part)]
         return [] if node.get("type") == "null" else [node]
 
-    def _children(self, node: Node, key: str | int) -> list[Node]:
-        found = []
-        for option in self._options(node):
-            others = option.get("additionalProperties")
-            if isinstance(key, int):
-                found += [option["items"]] if "items" in option else []
-            elif key in option.get("properties", {}):
-                found.append(option["properties"][key])
-            elif isinstance(others, dict):
-                found.append(others)
-        return found
+    def _children(self, node: Node, key: str | int) -> Iterator[Node]:
+        others = "items" if isinstance(key, int) else "additionalProperties"
+        for option in self.options(node):
+            some = [option.get(others), *option.get("patternProperties", {}).values()]
+            found = [option["properties"][key]] if key in option.get("properties", {}) else some
+            yield from (child for child in found if isinstance(child, dict))
 
     def _kind(self, node: Node) -> str:
-        values = node.get("enum", [node["const"]] if "const" in node else [])
-        if values:
-            *others, last = map(str, values)
-            return f"{', '.join(others)} or {last}" if others else last
-        if node.get("type") == "boolean":
-            return "true or false"
-        if node.get("type") == "array":
-            least = node.get("minItems", 0)
-            entries = f" (each {self.words(node['items'])})" if "items" in node else ""
-            return "a list" + (f" of at least {least}" if least else "") + entries
-        if node.get("type") == "object":
-            keys = _names(node)
-            return f"a mapping with keys from {', '.join(keys)}" if keys else "a mapping"
-        return _TYPES[node["type"]] + _range(node)
-
-
-@cache  # the making of one takes longer than all that is asked of it
-def _json_schema(model: type[BaseModel]) -> Node:
-    return model.model_json_schema()
+        if values := node.get("enum", [node["const"]] if "const" in node else []):
+            return " or ".join(map(str, values))
+        words = _TYPES.get(node["type"], node["type"])
+        if node["type"] == "array":
+            words = f"list of ({self.words(node['items'])})"
+        limits = [phrase.format(node[key]) for key, phrase in _LIMITS.items() if key in node]
+        return " ".join([words, " and ".join(limits)]).strip()
 
 
 def _names(node: Node) -> list[str]:
     return list(node.get("properties", node.get("propertyNames", {}).get("enum", [])))
 
 
-def _range(node: Node) -> str:
-    if "minimum" in node and "maximum" in node:
-        return f" from {node['minimum']} to {node['maximum']}"
-    phrases = {
-        "minimum": "{} or more",
-        "exclusiveMinimum": "more than {}",
-        "maximum": "at most {}",
-        "exclusiveMaximum": "less than {}",
-        "minLength": "{} or more characters",
-        "maxLength": "at most {} characters",
-    }
-    limits = [phrase.format(node[key]) for key, phrase in phrases.items() if key in node]
-    return f", {' and '.join(limits)}" if limits else ""
+@cache  # it takes longer to make than to read
+def _json_schema(model: type[BaseModel]) -> Node:
+    return model.model_json_schema()

@@ -1,72 +1,73 @@
-"""The base of every settings section: frozen, strict, no key unknown, no number infinite."""
+"""Base classes of settings sections: frozen, strict, without unknown keys or infinite numbers."""
 
-import ast
-import inspect
-import sys
-from collections.abc import Mapping
-from functools import cache
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-# Upper ends with room to spare: beyond them a slip of the pen takes the machine down.
-MOST_THREADS = 1024
+# Beyond these limits a typing error takes the machine down.
 LARGEST = 10**6  # widths, budgets and other sizes that memory grows with
 MOST_DRAWS = 10**4
 
 
 def each_once(entries: list) -> list:
-    """The list unchanged. Raises ValueError for what it has twice."""
+    """Return the list unchanged. Raises ValueError for an entry that it has twice."""
     for position, entry in enumerate(entries):
         if entry in entries[:position]:
             raise ValueError(f"{entry!r} is listed twice; name each entry once")
     return entries
 
 
-class Section(BaseModel):
-    """Settings that cannot change once read. `True` is no number, `'1'` is no number either."""
+def _ascending(numbers: list[int]) -> list[int]:
+    if numbers != sorted(set(numbers)):
+        raise ValueError(f"expected each number once, the smallest first, found {numbers}")
+    return numbers
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+Numbers = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(_ascending)]
+Percents = Annotated[list[Annotated[int, Field(ge=1, le=100)]], AfterValidator(_ascending)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
+
+
+def refuse(*faults: tuple[str, Any]) -> None:
+    """Raise ValueError with the first fault whose condition holds."""
+    if found := [words for words, holds in faults if holds]:
+        raise ValueError(found[0])
+
+
+class Section(BaseModel):
+    """Settings that cannot change once read. `True` and `'1'` are not numbers."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     flag_prefix: ClassVar[str] = ""
-    """Stands before the keys on command lines, where two sections have keys of one name."""
-
-    @classmethod
-    def meanings(cls) -> dict[str, str]:
-        """What each key means, by its name: the text below it in the class that declares it."""
-        # Not by pydantic's `use_attribute_docstrings`, which reads all sources at every start.
-        ours = [each for each in reversed(cls.__mro__) if issubclass(each, Section)]
-        texts = (_texts_below(each.__module__)[each.__name__] for each in ours)
-        return {name: text for found in texts for name, text in found.items()}
+    """Stands before the keys on command lines that have two sections with keys of one name."""
 
 
-@cache
-def _texts_below(module: str) -> dict[str, dict[str, str]]:
-    """Texts that stand below attributes, by class and attribute."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        each.name: {
-            field.target.id: inspect.cleandoc(text.value.value)
-            for field, text in pairwise(each.body)
-            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-        }
-        for each in tree.body
-        if isinstance(each, ast.ClassDef)
-    }
+class Compute(Section):
+    """Where a job computes."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute; auto takes a GPU where there is one."""
+    threads: Threads = 1
+    """CPU threads of one job. In training, sums depend on it in their last bits."""
 
 
-class PresetSection(Section):
-    """A section whose key `preset` names values; those that are named themselves override them."""
+class Batches(Compute):
+    """Where a job computes, and in batches of what size."""
 
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+    batch_tokens: int = Field(4096, ge=1, le=LARGEST)
+    """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_from_preset(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        default = cls.model_fields["preset"].default
-        # A preset that does not exist is a fault by itself; values that lack with it are none.
-        values = cls.presets.get(str(given.get("preset", default)), cls.presets[default])
-        return {**values, **given}
+
+class Precision(Compute):
+    """Where a training computes, and in which number format."""
+
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """Number format of matrix products in training. auto: bf16 where the processor is clearly
+    faster and the model wide enough to gain, else fp32; a resumed training keeps it."""
+
+
+class Resources(Batches, Precision):
+    """Where all jobs compute, and in batches of what size."""

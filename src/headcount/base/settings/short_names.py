@@ -1,180 +1,85 @@
-"""Short spellings of runs, as on command lines, in lists and in paths: `impt-6-p0.5`.
+"""Short names of runs, as in paths: `impt-6-p0.5`, `scratch-gates-all-l0.01-from-impt-6`.
 
-Each is read into the mapping that it stands for; the classes in `runs.py` check what that says.
-Training runs: `baseline`; `random-<N>`; `impt-<N>`; each may have suffixes behind it.
-Pruned runs: `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and
-`-from-<run>` or `-from-none` behind; `subset-<scope>-k<K>`, perhaps with `-from-<run>`.
+`label` writes them. The readers are for people, who may type a name in `runs:` or after `--run`.
+Programs read the settings in `run.json`.
 """
 
 import re
-from collections.abc import Mapping
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any
 
-from headcount.base.addresses import SCOPES
 from headcount.base.settings.names import nearest
 
+NONE = "none"
 TRAINING_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
-AS_GATES = {"scratch": "scratch", "importance": "ranked", "random": "drawn"}
-PRUNED_WORDS = {"gates": "gates", **AS_GATES, "subset": "subset"}
-"""What short names and tables call a method; those of `AS_GATES` keep as many heads as gates."""
-
-SUFFIXES = {
-    "h": ("attention_heads", int),
-    "p": ("probability", float),
-    "signed": ("signed", bool),
-    "batch": ("unit", str),
-    "position": ("unit", str),
-    "token": ("unit", str),
-    "ema": ("decay", float),
-    "spare_enc_self": ("spare", str),
-    "spare_dec_self": ("spare", str),
-    "spare_dec_enc": ("spare", str),
-    "rest": ("rest", int),
-    "held": ("held", int),
-    "held_in_enc_self": ("held_in", str),
-    "held_in_dec_self": ("held_in", str),
-    "held_in_dec_enc": ("held_in", str),
-    "after": ("after", int),
-    "d": ("dropout", float),
+PRUNED_WORDS = {
+    **{"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"},
+    **{"subset": "subset"},
 }
-"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any,
-`rest` and `after` behind `random-<N>`, in this order: letters, the key that they set, its type.
+_METHODS = {w: method for each in (TRAINING_WORDS, PRUNED_WORDS) for method, w in each.items()}
+# Letters before the value of each key of a training run, in the order of names.
+_LETTERS = {
+    **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
+    **{"spare": "spare_", "rest": "rest", "held": "held", "after": "after", "dropout": "d"},
+}
+_TRAINING = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
+_PRUNED = re.compile(r"(?:(scratch|ranked|drawn)-)?(gates)-(\w+)-l([\d.]+)|(subset)-(\w+)-k(\d+)")
 
-The letters of a text are its value, perhaps behind its key; a number follows those of `NUMBERS`.
-"""
-NUMBERS = {int: "60", float: "0.5"}  # with an example
 
-_TRAINING = re.compile(
-    r"(?:(baseline)|(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9}))((?:-[a-z][^-]*)*)"
-)
-_SUFFIX = re.compile(r"([a-z_]+)(\d{1,9}(?:\.\d{1,4})?)?")
-_PRUNED = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
-_SUBSET = re.compile(r"subset-([A-Za-z_]+)-k(\d{1,6})(?:-from-(.+))?")
+def label(run: Any) -> str:
+    """Return the name of a run in paths and tables."""
+    if hasattr(run, "scope"):
+        word = PRUNED_WORDS[run.method]
+        size = f"k{run.heads}" if word == "subset" else f"l{_written(run.lambda_)}"
+        parts = [word, *["gates"] * (word not in ("gates", "subset")), run.scope, size]
+        start = NONE if run.init_from == NONE else label(run.init_from)
+        return "-".join([*parts, *["from", start] * (start != "baseline")])
+    amount = run.heads if run.share is None else run.share
+    parts = [TRAINING_WORDS[run.method], *([] if amount is None else [str(amount)])]
+    said = run.model_dump(exclude_defaults=True)
+    for key in filter(said.__contains__, _LETTERS):
+        parts.append(_LETTERS[key] + ("" if said[key] is True else _written(said[key])))
+    return "-".join(parts)
+
+
+def _written(value: float | str) -> str:
+    """Return a value as names have it; numbers in plain decimal digits."""
+    return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
 
 
 def read_training_name(text: str) -> dict[str, Any]:
-    """The mapping that the short name of a training run stands for.
-
-    Raises ValueError saying what is expected, with the nearest name that would do.
-    """
-    found = _TRAINING.fullmatch(text)
-    if not found:
-        raise ValueError(_training_forms(text))
-    plain, word, masked, behind = found.groups()
-    methods = {word: method for method, word in TRAINING_WORDS.items()}
-    said: dict[str, Any] = {"method": methods[plain or word]}
-    if masked:
-        said |= {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
-    for suffix in behind.split("-")[1:]:
-        key, value = _read_suffix(text, suffix)
-        if key in said:
-            raise ValueError(
-                f"expected {key} once, but -{suffix} sets it again in {text[:100]!r}; remove one"
-            )
-        said[key] = value
-    return said
-
-
-def _read_suffix(text: str, suffix: str) -> tuple[str, Any]:
-    """Key and value of what stands behind a name."""
-    found = _SUFFIX.fullmatch(suffix)
-    letters, number = found.groups() if found else ("", None)
-    key, kind = SUFFIXES.get(letters, ("", None))
-    if not key or (kind in NUMBERS) != (number is not None) or (kind is int and "." in number):
-        raise ValueError(_training_forms(text))
-    return key, kind(number or letters.removeprefix(f"{key}_"))
+    """Return the settings of the training run that a person named. Raises ValueError."""
+    word, heads, share, rest = _match(_TRAINING, text, "random-6", "random-12.5%", "impt-6")
+    settings: dict[str, Any] = {"method": _METHODS[word]}
+    settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
+    for part in rest.split("-")[1:]:
+        letters, number = re.fullmatch(r"(\D*)(.*)", part).groups()
+        key = next((key for key, before in _LETTERS.items() if before == letters), "")
+        value = _number(number) if number else True
+        if not key:
+            key, value = "spare" if "spare_" in part else "unit", part.removeprefix("spare_")
+        if key in settings:
+            raise ValueError(f"expected {key} once, found {text!r}")
+        settings[key] = value
+    return settings
 
 
 def read_pruned_name(text: str) -> dict[str, Any]:
-    """The mapping that the short name of a pruned run stands for; `from` keeps its short name.
-
-    Raises ValueError saying what is expected, with the nearest name that would do.
-    """
-    methods = {None: "gates"} | {word: method for method, word in AS_GATES.items()}
-    if found := _SUBSET.fullmatch(text):
-        scope, heads, start = found.groups()
-        said = {"method": "subset", "scope": scope, "heads": int(heads)}
-    elif (found := _PRUNED.fullmatch(text)) and found[1] in methods:
-        word, scope, lambda_, start = found.groups()
-        said = {"method": methods[word], "scope": scope, "lambda": float(lambda_)}
-    else:
-        raise ValueError(_pruned_forms(text))
-    return said if start is None else {**said, "from": start}
+    """Return the settings of the pruned run that a person named. Raises ValueError."""
+    name, *start = text.split("-from-", 1)
+    found = _match(_PRUNED, name, "gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
+    word, gates, scope, lambda_, subset, subset_scope, heads = found
+    settings = {"method": _METHODS[subset or word or gates]}
+    settings |= {"scope": scope or subset_scope, **({"from": start[0]} if start else {})}
+    return settings | ({"heads": int(heads)} if heads else {"lambda": _number(lambda_)})
 
 
-def check_decimals(key: str, value: float, most: int) -> None:
-    """Raise ValueError for a number that a label could not hold."""
-    if round(value, most) != value:
-        raise ValueError(f"{key}: expected at most {most} decimals, found {value!r}")
+def _match(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
+    if found := pattern.fullmatch(text):
+        return found.groups()
+    hint = nearest(text, forms)
+    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
 
 
-def check_share(text: str) -> None:
-    """Raise ValueError for what is no share of the heads, with the nearest one."""
-    found = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)%", text)
-    if not found or not 0 <= Fraction(found[1]) <= 100:
-        most = "100%" if found and Fraction(found[1]) > 0 else "0%"
-        raise ValueError(
-            f"share: expected 0% to 100% of the heads, as in 12.5%, found {text[:100]}; "
-            f"nearest: {most if found else '12.5%'}"
-        )
-
-
-def training_name(method: str, masked: int | str | None, changed: Mapping[str, Any]) -> str:
-    """The short name of a training run: N or a share that is masked, and the keys that differ."""
-    text = TRAINING_WORDS[method] if masked is None else f"{TRAINING_WORDS[method]}-{masked}"
-    for letters, (key, kind) in SUFFIXES.items():
-        if key in changed and (kind is not str or changed[key] == letters.removeprefix(f"{key}_")):
-            text += f"-{letters}{changed[key]:g}" if kind in NUMBERS else f"-{letters}"
-    return text
-
-
-def pruned_name(word: str, scope: str, size: float | str, start: str) -> str:
-    """The short name of a pruned run: `size` is λ, or K of a subset; `start` is empty as a rule."""
-    after = f"-from-{start}" if start else ""
-    if word == "subset":
-        return f"subset-{scope}-k{size}{after}"
-    before = "" if word == "gates" else f"{word}-"
-    return f"{before}gates-{scope}-l{decimal(size)}{after}"
-
-
-def _training_forms(text: str) -> str:
-    """What a name may be, and which is nearest to this one, with its own numbers."""
-    number = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text), "6"][0]
-    kinds = {letters: kind for letters, (_, kind) in list(SUFFIXES.items())[1:]}
-    forms = ["baseline", f"random-{number}", f"impt-{number}"]
-    forms += [f"impt-{number}-{word}{NUMBERS.get(kind, '')}" for word, kind in kinds.items()]
-    forms += [f"random-{number}-{word}" for word in ("d0.1", "rest60", "after60")]
-    forms += [f"baseline-h{re.match('[0-9]+', number)[0]}"]
-    behind = [f"-{word}{'<number>' if kind in NUMBERS else ''}" for word, kind in kinds.items()]
-    return (
-        "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
-        f"impt-<P>%, impt with any of {', '.join(behind)}, random with "
-        "-rest<number> or -after<number>, the others with -d<number> (numbers of at most 4 "
-        "decimals), "
-        f"found {text[:100]!r}; {nearest(text, forms)}"
-    )
-
-
-def _pruned_forms(text: str) -> str:
-    """What a name may be, and which is nearest to this one, with its own λ."""
-    number = r"(\d+(?:\.\d+)?(?:e-?\d{1,2})?)"
-    found = re.search(f"-l{number}", text) or re.search(f"-{number}", text)
-    start = re.search(r"-from-.+", text)
-    tail = f"-l{decimal(float(found[1])) if found else '0.01'}{start[0] if start else ''}"
-    plain = [f"gates-{scope}{tail}" for scope in SCOPES]
-    forms = [*plain, *(f"{word}-{name}" for word in AS_GATES.values() for name in plain)]
-    count = re.search(r"-k?(\d+)", text)
-    kept = f"-k{count[1] if count else 8}{start[0] if start else ''}"
-    forms += [f"subset-{scope}{kept}" for scope in SCOPES]
-    return (
-        "expected gates-<scope>-l<λ>, with -from-<run> or -from-none at its end or not, or "
-        "scratch-, ranked- or drawn- before it; or subset-<scope>-k<heads that stay>; "
-        f"<scope> is {' or '.join(SCOPES)}, <λ> a plain decimal number of at "
-        f"most 9 decimals; found {text[:100]!r}; {nearest(text, forms)}"
-    )
-
-
-def decimal(number: float) -> str:
-    """A number in plain decimal digits, at most 9 of them behind the point."""
-    return f"{number:.9f}".rstrip("0").rstrip(".")
+def _number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)

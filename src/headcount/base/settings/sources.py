@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headcount.base.settings.names import FileName, Language, check_file_name, fitting
-from headcount.base.settings.section import Section
+from headcount.base.settings.names import FILE, NO_BRACES, SHA256, FileName, Language
+from headcount.base.settings.section import Section, refuse
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")  # ends of the names of files that hold others
 
@@ -21,39 +21,13 @@ _TABLES = frozenset({"tsv", "csv"})
 _NO_LINES = frozenset({"json", "jsonl", "xlf", "xliff", "po", "srt", "vtt", "html"})
 """Ends of the names of files whose lines are no sentences."""
 
-_FORMATS: dict[str, Format] = {".sgm": "sgm", ".sgml": "sgm", ".xml": "sgm", ".tmx": "tmx"}
-
-
-def _digits(count: int) -> AfterValidator:
-    words = f"{count} hexadecimal digits in lower case"
-    return AfterValidator(fitting(f"[0-9a-f]{{{count}}}", words))
-
-
-def _check_member(text: str) -> str:
-    for part in text.split("/"):
-        check_file_name(part)
-    return text
-
-
-def _check_path(text: str) -> str:
-    # Braces would be wildcards to the workflow, and no line of a list can hold a line end.
-    if not text or not text.isprintable() or set(text) & set("{}"):
-        raise ValueError(f"expected a path without braces or line ends, found {text[:100]!r}")
-    return text
+_FORMATS: dict[str, Format] = {"sgm": "sgm", "sgml": "sgm", "xml": "sgm", "tmx": "tmx"}
 
 
 # Plain http is for a server on this machine.
-_ADDRESS = r"(https://[A-Za-z0-9]|http://(127\.0\.0\.1|localhost)(?=[:/]|$))[A-Za-z0-9./_~%:+-]*"
-Url = Annotated[
-    str,
-    AfterValidator(fitting(_ADDRESS, "an address that starts with https://")),
-    AfterValidator(lambda text: text.rstrip("/")),
-]
-
-
-def _check_last(url: str) -> str:
-    check_file_name(url.rpartition("/")[2])
-    return url
+_HOST = r"(https://[A-Za-z0-9][A-Za-z0-9.:_-]*|http://(127\.0\.0\.1|localhost)(:[0-9]+)?)"
+_FOLDER = f"^{_HOST}(/[A-Za-z0-9._~%:+-]+)*"
+Url = Annotated[str, Field(pattern=f"{_FOLDER}/?$"), AfterValidator(lambda url: url.rstrip("/"))]
 
 
 class File(Section):
@@ -62,25 +36,19 @@ class File(Section):
     _ways: ClassVar[tuple[str, ...]] = ("file", "url", "path")
 
     file: FileName | None = None
-    """Name of a published file in the folder at the corpus's `base_url`; with a `url`, the name
-    that the file gets here, if another of the corpus has that of the address."""
-
-    url: Annotated[Url, AfterValidator(_check_last)] | None = None
+    """Name of a published file in the folder at the corpus's `base_url`; with a `url`, its name
+    here, if another file of the corpus has the address's."""
+    url: str | None = Field(None, pattern=f"{_FOLDER}/{FILE}$")
     """Whole address of a published file."""
-
-    sha256: Annotated[str, _digits(64)] | None = None
+    sha256: str | None = Field(None, pattern=SHA256)
     """Checksum of the file. Without one, the first fetch records it in `corpora.lock.yaml`."""
-
-    md5: Annotated[str, _digits(32)] | None = None
+    md5: str | None = Field(None, pattern="^[0-9a-f]{32}$")
     """Checksum that the first fetch must match, where no other was published."""
-
     bytes: int | None = Field(None, ge=1)
     """Size of the file in bytes, where that is known before it is fetched."""
-
-    member: Annotated[str, AfterValidator(_check_member)] | None = None
+    member: str | None = Field(None, pattern=f"^{FILE}(/{FILE})*$")
     """The text's name inside the file, when that is a .tar, .tgz, .tar.gz or .zip."""
-
-    path: Annotated[str, AfterValidator(_check_path)] | None = None
+    path: str | None = Field(None, pattern=NO_BRACES)
     """A file of one's own, instead of `file` or `url`; relative to the project's folder."""
 
     @property
@@ -91,13 +59,12 @@ class File(Section):
     @model_validator(mode="after")
     def _check_kind(self) -> "File":
         given = [way for way in self._ways if getattr(self, way) is not None]
-        if len(given) != 1 and given != ["file", "url"]:
-            found = " and ".join(given) or "none"
-            raise ValueError(f"expected one of {', '.join(self._ways)}, found {found}")
-        if (self.member is not None) != self.name.endswith(_ARCHIVES):
-            raise ValueError(
-                f"member names a file inside a {', '.join(_ARCHIVES)}, which needs one"
-            )
+        packed = self.name.endswith(_ARCHIVES)
+        one = len(given) == 1 or given == ["file", "url"]
+        refuse(
+            (f"expected one of {', '.join(self._ways)}", not one),
+            ("member goes with a .tar, .tgz or .zip", (self.member is not None) != packed),
+        )
         return self
 
 
@@ -106,56 +73,44 @@ class Source(File):
 
     format: Format | None = None
     """How the sentences stand in it. By default: `sgm` (WMT, NIST, IWSLT) for .sgm, .sgml and
-    .xml, `tmx` for .tmx, else `plain`, one a line. `moses` is the same with the entities of Moses's
-    tokeniser, such as `&apos;`. `wmt` is WMT's XML since 2021, `ted` IWSLT's train.tags. `tsv` is a
-    table, `csv` one whose cells may be quoted."""
-
+    .xml, `tmx` for .tmx, else `plain`, one a line. `moses` has Moses's entities, such as `&apos;`.
+    `wmt` is WMT's XML since 2021, `ted` IWSLT's train.tags. Cells of `csv` may be quoted."""
     column: Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)] | None = None
     """Column of a table, counted from 1, or its name in the first line; goes with `tsv`, `csv`."""
-
     separator: str | None = Field(None, min_length=1)
-    """What stands between the columns of a table; by default a tab, in `csv` a comma."""
-
+    """Separator of the columns of a table; by default a tab, in `csv` a comma."""
     translator: str | None = Field(None, min_length=1)
-    """Whose translation it is, in a file in `sgm` or `wmt` that holds several: its `sysid`, its
-    translator or its system, or the translator's number in their order, from 1."""
+    """Which translation, in a file in `sgm` or `wmt` that holds several: its `sysid`, translator or
+    system, or the translator's number in their order, from 1."""
 
     @property
     def read_as(self) -> Format:
-        """The format, found by the end of the name if it is not given."""
-        return self.format or _FORMATS.get("." + self._end, "plain")
+        """The format, by the end of the name if it is not given."""
+        return self.format or _FORMATS.get(self._end, "plain")
 
     @property
     def _end(self) -> str:
-        """End of the text's name, without that of packing."""
+        """End of the text's name, without .gz and the like."""
         inner = re.sub(r"\.(gz|bz2|xz)$", "", self.member or self.name)
         return inner.rpartition(".")[2].lower()
 
     @property
     def text(self) -> tuple[Any, ...]:
-        """What tells one text from another: its file, and where it stands in there."""
+        """Identity of a text: its file, and its place in there."""
         place = os.path.normpath(self.path) if self.path else self.url or self.file
         return place, self.member, self.read_as, self.column, self.translator
 
     @model_validator(mode="after")
     def _check_format(self) -> "Source":
-        if self.format is None and self._end in _TABLES:
-            raise ValueError(
-                f"a .{self._end} is a table; add format: {self._end} and column: its number or name"
-            )
-        if self.format is None and self._end in _NO_LINES:
-            raise ValueError(
-                f"a .{self._end} is not read; save it as text with a sentence a line, or add "
-                "format: plain to take its lines as they are"
-            )
-        if (self.read_as in _TABLES) != (self.column is not None):
-            raise ValueError("format tsv or csv and column go together")
-        if self.separator is not None and self.read_as not in _TABLES:
-            raise ValueError("separator is for the formats tsv and csv")
-        if self.read_as == "csv" and len(self.separator or ",") > 1:
-            raise ValueError("separator: expected a single character for the format csv")
-        if self.translator is not None and self.read_as not in ("sgm", "wmt"):
-            raise ValueError("translator is for the formats sgm and wmt")
+        end, read_as, is_table = self._end, self.read_as, self.read_as in _TABLES
+        refuse(
+            (f"a .{end} needs format: {end} and column", not self.format and end in _TABLES),
+            (f"a .{end} has no lines; save it as text", not self.format and end in _NO_LINES),
+            ("column goes with format tsv or csv", is_table != (self.column is not None)),
+            ("separator is for format tsv or csv", self.separator and not is_table),
+            ("csv: expected one separator", read_as == "csv" and len(self.separator or ",") > 1),
+            ("translator is for sgm and wmt", self.translator and read_as not in ("sgm", "wmt")),
+        )
         return self
 
 
@@ -165,12 +120,10 @@ class Side(Source):
     _ways: ClassVar[tuple[str, ...]] = (*File._ways, "parts", "references")
 
     parts: list[Source] | None = Field(None, min_length=1)
-    """Files to read one after another, instead of one; part n of one language translates part n of
-    the other."""
-
+    """Files to read one after another; part n of one language translates part n of the other."""
     references: list[Source] | None = Field(None, min_length=2)
-    """Several translations of a dev or test set, instead of one; the first is used where only one
-    can be. Such a language can only be a target."""
+    """Several translations of a dev or test set, of which tables use the first where only one can
+    be. Such a language can only be a target."""
 
     @property
     def files(self) -> list[Source]:
@@ -179,10 +132,8 @@ class Side(Source):
 
     @model_validator(mode="after")
     def _check_alone(self) -> "Side":
-        if (self.parts or self.references) and len(self.model_fields_set) > 1:
-            way = "parts" if self.parts else "references"
-            others = ", ".join(sorted(self.model_fields_set - {way}))
-            raise ValueError(f"{way} stand alone; give each of them its own {others}")
+        several = (self.parts or self.references) and len(self.model_fields_set) > 1
+        refuse(("parts or references stand alone; give each file its own keys", several))
         return self
 
 
@@ -190,15 +141,13 @@ class Treebank(File):
     """Dependency trees in CoNLL-U, published or one's own."""
 
     language: Language
-    """What its sentences are written in."""
-
+    """Language of its sentences."""
     base_url: Url | None = None
     """Address of the folder that holds the published file."""
 
     @model_validator(mode="after")
     def _check_address(self) -> "Treebank":
-        if self.file is not None and self.base_url is None:
-            raise ValueError("a published treebank needs a base_url to fetch it from, or a url")
+        refuse(("a file needs a base_url, or a url", self.file and not (self.base_url or self.url)))
         return self
 
 
@@ -207,9 +156,8 @@ class Draw(Section):
 
     pairs: int = Field(ge=1)
     """How many; more than there are is an error."""
-
     seed: int = Field(1, ge=0)
-    """Of the draw."""
+    """Seed of the draw."""
 
 
 class HoldOut(Section):
@@ -217,10 +165,8 @@ class HoldOut(Section):
 
     of: FileName
     """The split that it is taken from, such as `train`."""
-
     every: int = Field(ge=2)
     """Every n-th pair is taken; this is n."""
-
     scored: bool = True
     """Models are scored on it. If not, its text is made only where it is asked for by its path."""
 
@@ -229,62 +175,46 @@ class Overlap(Section):
     """Subtitles that are on the screen at the same time, by OPUS's alignment."""
 
     at_least: float = Field(gt=0, le=1)
-    """Share of the time that a kept pair's two sides have in common."""
-
+    """Share of the time that a pair's two sides must have in common."""
     ids: File
     """The `.ids` of the Moses release: documents and sentences of each pair; keys as of a file."""
-
     links: File
     """The XCES alignment, whose links have the overlaps; keys as of a file."""
 
 
 class Published(Section):
-    """What of a corpus is fetched: its files, and which of their pairs a split takes."""
+    """The files of a corpus that are fetched, and which of their pairs a split takes."""
 
     base_url: Url | None = None
     """Address of the folder that holds the published files."""
-
     pretokenised: bool = False
     """The text is tokenised already, so the tokeniser stays off."""
-
-    splits: dict[FileName, dict[Language, Side]] | None = None
+    splits: dict[FileName, dict[Language, Side]] = {}
     """Files by split and language. Splits are `train`, `dev` and one or more test sets."""
-
-    overlap: dict[FileName, Overlap] | None = None
+    overlap: dict[FileName, Overlap] = {}
     """By split: how well the times of subtitles must agree."""
-
-    hold_out: dict[FileName, HoldOut] | None = None
+    hold_out: dict[FileName, HoldOut] = {}
     """Splits that are taken out of others, by name; pairs are counted after `overlap`."""
-
-    entailment: dict[FileName, File] | None = None
+    entailment: dict[FileName, File] = {}
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
 
     @model_validator(mode="after")
-    def _check_sides(self) -> "Published":
-        for split, sides in (self.splits or {}).items():
-            owner: dict[Any, str] = {}
-            for language, side in sides.items():
-                for source in side.files:
-                    other = owner.setdefault(source.text, language)
-                    if other != language and source.read_as not in BY_LANGUAGE:
-                        raise ValueError(
-                            f"splits: {split}: {other} and {language} are the same text of "
-                            f"{source.name}; say which part of the file each language is, as by "
-                            "format: tsv and column, or correct the path"
-                        )
-        return self
-
-    @model_validator(mode="after")
-    def _check_base(self) -> "Published":
-        if self.base_url is None and any(each.file and not each.url for each in self.files()):
-            raise ValueError("published files need a base_url to fetch them from, or a url each")
+    def _check_files(self) -> "Published":
+        for split, sides in self.splits.items():
+            texts = [
+                {source.text for source in side.files if source.read_as not in BY_LANGUAGE}
+                for side in sides.values()
+            ]
+            same = sum(map(len, texts)) > len(set().union(*texts))
+            refuse((f"splits.{split}: two languages are the same text of one file", same))
+        named = any(file.file and not file.url for file in self.files())
+        refuse(("files need a base_url, or a url each", named and not self.base_url))
         return self
 
     def files(self) -> Iterator[File]:
         """Every file of its splits, of their overlaps and of its entailment, as often as named."""
-        for sides in (self.splits or {}).values():
-            for side in sides.values():
-                yield from side.files
-        for rule in (self.overlap or {}).values():
+        for side in (side for sides in self.splits.values() for side in sides.values()):
+            yield from side.files
+        for rule in self.overlap.values():
             yield from (rule.ids, rule.links)
-        yield from (self.entailment or {}).values()
+        yield from self.entailment.values()

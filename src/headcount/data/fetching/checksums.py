@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, RootModel
+from pydantic import ConfigDict, Field, RootModel
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_text
-from headcount.base.settings.names import fitting
+from headcount.base.settings.names import SHA256
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 
@@ -26,7 +26,7 @@ _HEAD = """\
 class Recorded(Section):
     """A file as it was fetched first."""
 
-    sha256: Annotated[str, AfterValidator(fitting("[0-9a-f]{64}", "64 hexadecimal digits"))]
+    sha256: Annotated[str, Field(pattern=SHA256)]
     bytes: int
     date: str
 

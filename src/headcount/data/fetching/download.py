@@ -50,7 +50,7 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
             language: plan.side(side, f"{split}.{language}", language)
             for language, side in sides.items()
         }
-        for split, sides in (given.splits or {}).items()
+        for split, sides in given.splits.items()
     }
     about = {
         "corpus": corpus,
@@ -68,18 +68,16 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
 def _rules(given: Published, plan: "_Plan") -> dict[str, dict[str, Any]]:
     """What else the manifest says: which pairs splits take, and labelled pairs."""
     rules = {
-        "hold_out": {key: rule.model_dump() for key, rule in (given.hold_out or {}).items()},
+        "hold_out": {key: rule.model_dump() for key, rule in given.hold_out.items()},
         "overlap": {
             split: {
                 "at_least": rule.at_least,
                 "ids": plan.row(rule.ids, f"{split}.ids"),
                 "links": plan.row(rule.links, f"{split}.links"),
             }
-            for split, rule in (given.overlap or {}).items()
+            for split, rule in given.overlap.items()
         },
-        "entailment": {
-            split: plan.row(file, split) for split, file in (given.entailment or {}).items()
-        },
+        "entailment": {split: plan.row(file, split) for split, file in given.entailment.items()},
     }
     return {key: rule for key, rule in rules.items() if rule}
 

@@ -55,7 +55,7 @@ def list_files(
 ) -> list[Listed]:
     """Every file of a corpus once, those of its trees too; arguments as of `list_corpora`."""
     named = [(corpus.of or name, corpus.base_url, file) for file in corpus.files()]
-    named += [(name, tree.base_url, tree) for tree in (corpus.trees or {}).values()]
+    named += [(name, tree.base_url, tree) for tree in corpus.trees.values()]
     files = {
         file.path or file.url or f"{base_url}/{file.file}": (folder, file)
         for folder, base_url, file in named

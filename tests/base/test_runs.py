@@ -1,0 +1,202 @@
+"""Runs: names and settings, counts on a model, lists in an experiment, and run.json."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcount.base.errors import UserError
+from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.flags import read_run_flag, run_as_flag
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.runs import PrunedSettings, label, labels, read_run, write_run
+from headcount.base.settings.training_runs import BASELINE, RunSettings
+
+CONFIG = Path(__file__).parents[2] / "config"
+KINDS = ("enc_self", "dec_self", "dec_enc")
+SMALL = ModelSettings(preset="small")  # 9 layers of 4 heads, d_model 256, dropout 0.1
+
+shares = st.integers(1, 9999).map(lambda n: n / 10000)
+counts = st.integers(0, 40)
+dropouts = st.none() | st.integers(0, 9999).map(lambda n: n / 10000)
+trained = st.builds(
+    RunSettings,
+    method=st.just("baseline"),
+    attention_heads=st.none() | st.integers(1, 64),
+    dropout=dropouts,
+) | st.builds(
+    RunSettings, method=st.just("random"), heads=counts, dropout=dropouts, rest=counts, after=counts
+)
+importance = {
+    "method": st.just("importance"),
+    "heads": counts,
+    "dropout": dropouts,
+    "probability": shares,
+    "decay": shares,
+    "spare": st.none() | st.sampled_from(KINDS),
+    "after": counts,
+}
+units = st.sampled_from(["sentence", "batch", "position", "token"])
+trained |= st.builds(RunSettings, **importance, signed=st.booleans(), rest=counts)
+trained |= st.builds(RunSettings, **importance, unit=units, held=counts)
+scopes = st.sampled_from(["enc_self", "all"])
+
+
+def _pruned(method: str, scope: str, size: float, start: RunSettings | str) -> PrunedSettings:
+    key = {"heads": int(size) + 1} if method == "subset" else {"lambda": size}
+    return PrunedSettings(method=method, scope=scope, **key, **{"from": start})
+
+
+starts = trained.filter(lambda run: run.attention_heads is None)
+lambdas = st.integers(0, 10**9).map(lambda n: n / 10**9) | st.integers(1, 999).map(float)
+pruned = st.builds(
+    _pruned,
+    st.sampled_from(["gates", "scratch", "importance", "random", "subset"]),
+    scopes,
+    lambdas,
+    starts,
+) | st.builds(_pruned, st.sampled_from(["gates", "scratch"]), scopes, lambdas, st.just("none"))
+
+
+@given(trained | pruned)
+def test_a_name_gives_the_settings_back(run):
+    name = label(run)
+    assert type(run).model_validate(name) == run
+    assert re.fullmatch(r"[a-z0-9._-]+", name)  # safe in paths and commands
+
+
+@given(trained | pruned)
+def test_a_flag_gives_the_settings_back(run):
+    assert type(run).model_validate(json.loads(run_as_flag(run))) == run
+
+
+@given(trained | pruned)
+def test_run_json_gives_the_settings_back(tmp_path_factory, run):
+    folder = tmp_path_factory.getbasetemp()
+    write_run(folder, run)
+    assert read_run(folder / "run.json") == run
+    assert json.loads((folder / "run.json").read_text())["run"] == label(run)
+
+
+def test_runs_of_older_versions_stay_readable(tmp_path):
+    run = RunSettings(method="importance", heads=6)
+    write_run(tmp_path, run)
+    path = tmp_path / "run.json"
+    older = path.read_text().replace('"signed"', '"centred": false, "signed"')
+    path.write_text(older)
+    assert read_run(path) == run
+    path.write_text(older.replace('"centred": false', '"centred": true'))
+    with pytest.raises(UserError, match=r"run\.json: centred: "):
+        read_run(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("impt-7-p1-ema0-held0", "impt-7"),
+        ("impt-5-ema0.90-signed-p0.0500", "impt-5-p0.05-signed-ema0.9"),
+        ("random-052", "random-52"),
+        ("gates-all-l0.010-from-baseline", "gates-all-l0.01"),
+        ("gates-all-l0.000001", "gates-all-l0.000001"),
+    ],
+)
+def test_a_run_has_one_name_however_it_was_typed(name, other):
+    kind = PrunedSettings if "all" in name else RunSettings
+    assert label(kind.model_validate(name)) == other
+
+
+@pytest.mark.parametrize(
+    ("share", "heads", "count"),
+    [("12.5%", 48, 6), ("12.5%", 144, 18), ("10%", 24, 2), ("11%", 24, 3), ("12.4999%", 20, 2)]
+    # Halves go up; nothing but 0 % is no head.
+    + [("12.5%", 20, 3), ("0.1%", 48, 1), ("0%", 48, 0), ("100%", 17, 17)],
+)
+def test_a_share_is_the_nearest_count(share, heads, count):
+    grid = {"enc_self": [heads], "dec_self": [0], "dec_enc": [0]}
+    model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
+    run = read_run_flag(f"random-{share}", RunSettings, model)
+    assert run == RunSettings(method="random", heads=count)
+
+
+@pytest.mark.parametrize(
+    ("run", "most"),
+    # 36 heads; 24 outside decoder self-attention; as many again for each update of rest.
+    [("random-{}", 36), ("impt-{}-spare_dec_self", 24), ("impt-{}-rest2", 12)]
+    + [("impt-{}-spare_dec_self-rest2", 8)],
+)
+def test_no_more_heads_are_masked_than_may_be(run, most):
+    assert read_run_flag(run.format(most), RunSettings, SMALL).heads == most
+    with pytest.raises(UserError, match=f"--run: .* {most} "):
+        read_run_flag(run.format(most + 1), RunSettings, SMALL)
+
+
+def test_a_run_has_a_model_of_its_own_heads_and_dropout():
+    for heads, width in ((1, 256), (2, 128), (8, 32)):
+        own = RunSettings(method="baseline", attention_heads=heads).own_model(SMALL)
+        assert own.grid.counts == dict.fromkeys(KINDS, (heads,) * 3) and own.head_width == width
+    run = RunSettings(method="random", heads=7, dropout=0.3)
+    for attention, then in ((0.0, 0.0), (0.1, 0.3)):
+        own = run.own_model(SMALL.model_copy(update={"attention_dropout": attention}))
+        assert (own.dropout, own.attention_dropout) == (0.3, then)
+    assert read_run_flag("baseline-h4-d0.1", RunSettings, SMALL) == BASELINE  # the model's own
+
+
+def test_a_start_keeps_the_dropout_that_its_model_has():
+    model = SMALL.with_dropout(0.2)
+    for name in ("gates-all-l0.1", "scratch-gates-all-l0.1", "subset-all-k8"):
+        run = read_run_flag(f"{name}-from-random-12.5%-d0.2", PrunedSettings, model)
+        assert label(run) == f"{name}-from-random-5-d0.2" and run.start == "random-5-d0.2"
+        assert label(run.control) == "gates-all-l0-from-random-5-d0.2"
+    with pytest.raises(UserError, match="--run: .*scratch"):
+        read_run_flag("gates-all-l1", PrunedSettings, model, "scratch")
+
+
+def test_a_pruned_run_names_what_it_is_compared_with():
+    run = PrunedSettings.model_validate("scratch-gates-enc_self-l0.3-from-none")
+    assert (run.from_none, run.start, run.kinds) == (True, "random weights", ("enc_self",))
+    assert labels([run.gates_run, run.control]) == [
+        *("gates-enc_self-l0.3-from-none", "gates-enc_self-l0-from-none")
+    ]
+
+
+def test_lists_in_a_mapping_stand_for_runs_in_their_order():
+    runs = ["baseline", {"share": ["25%", "50%"], "method": ["random", "importance"]}]
+    entry = {"method": "gates", "from": ["baseline", "impt-9"], "lambda": [0, 1e-6]}
+    given = {
+        "pairs": ["a.b-c"],
+        "model": {"preset": "small"},
+        "ablation": {"runs": [{"method": "baseline"}]},
+    }
+    found = Experiment(**given, runs=runs, pruned=[entry])
+    assert labels(found.runs) == ["baseline", "random-9", "impt-9", "random-18", "impt-18"]
+    after = ("", "-from-impt-9")
+    assert labels(found.pruned) == [
+        f"gates-all-l{n}{end}" for end in after for n in ("0", "0.000001")
+    ]
+    assert found.model_dump()["runs"] == labels(found.runs)
+    assert found.ablation.runs == [BASELINE]
+
+
+@pytest.mark.parametrize(
+    ("name", "trained", "pruned"),
+    [
+        (
+            "tiny",
+            2,
+            "gates-all-l0 gates-all-l0.3 scratch-gates-all-l0.3 ranked-gates-all-l0.3"
+            " subset-all-k6",
+        ),
+        ("collapse", 15, ""),
+        (
+            "multi30k_gates",
+            1,
+            " ".join(f"gates-enc_self-l{n}" for n in ("0", "0.01", "0.03", "0.1")),
+        ),
+    ],
+)
+def test_runs_of_the_experiments_in_their_order(name, trained, pruned):
+    found = load_experiment(name, CONFIG)
+    assert (len(found.runs), labels(found.pruned)) == (trained, pruned.split())

@@ -1,0 +1,282 @@
+"""Faults of settings files: every one stops with the file, the line and the key."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_places import places
+from pydantic import RootModel
+
+from headcount.base.errors import UserError
+from headcount.base.settings.experiment import load_experiment
+from headcount.base.settings.pretrained import load_models
+from headcount.base.settings.reader import read_settings
+
+SHA256 = "1b" * 32
+HUB = f"hub: a/b, revision: {'0a' * 20}"
+FILES = f"files: {{config.json: {SHA256}, model.safetensors: {SHA256}}}"
+IMPORTED = "text: {normal_form: none}\nmodel: {imported: opus, preset: small}\n"
+
+
+class Anything(RootModel[dict[str, Any]]):
+    """Takes every mapping, so that a test sees the reader alone."""
+
+
+WORDS = ["no", "NO", "n", "Off", "yes", "Y", "on", "True", "FALSE", "Null", ".inf", ".NaN"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_f01_words_that_yaml_readers_disagree_about_are_refused(tmp_path, word):
+    check_values(tmp_path, f"a: 1\nb: {word}", (2, "b"))
+    check_values(tmp_path, f"a:\n  {word}: 1", (2, f"a.{word}"))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "010",
+        "09",
+        "-07",
+        "0o17",
+        "0x1F",
+        "0b11",
+        "1_000",
+        "1_0.5",
+        "12:30",
+        "-1:30.5",
+        "0_8",
+        ".18e1",
+    ]
+    + ["01e7", "._0", "2020-01-01", "010.5", "2020-01-01T10:00:00Z", "9" * 41],
+)
+def test_f02_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, number):
+    check_values(tmp_path, f"a:\n- {number}", (2, "a[0]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("train:\n  updates: 1\n  updates: 2", (3, "train.updates")),
+        ("a: 1\nb: !!str 2", (2, "b")),
+        ("a: &b {c: 1}", (1, "a")),
+        ("a: *b", (1, "a")),
+        ("a:\n  <<: {b: 1}", (2, "a.'<<'")),
+        ("a:\n  1: b", (2, "a")),
+        ("? [a]\n: 1", (1, "")),
+        ("", (1, "")),
+        ("- a", (1, "")),
+        ("a", (1, "")),
+        ("a: 1\n---\nb: 2", (1, "")),
+        ("a: [1,\n", (2, "")),
+        ("a: 1\n b: 2", (2, "")),
+        ("a:\n\tb: 1", (2, "")),
+        ("a: " + "[" * 10**5, (1, "")),
+    ],
+)
+def test_f04_files_that_are_no_settings_are_refused(tmp_path, text, place):
+    check_values(tmp_path, text, place)
+
+
+def check_values(folder: Path, text: str, place: tuple[int, str]) -> None:
+    path = folder / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as fault:
+        read_settings(path, Anything)
+    assert places(fault) == [place]
+
+
+@pytest.mark.parametrize("content", [b"caf\xe9: 1", "a: b".encode("utf-16"), b"a: b\x00", None])
+def test_what_is_no_text_is_refused(tmp_path, content):
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=r"x\.yaml: "):
+        read_settings(path, Anything)
+
+
+FAULTS = """
+titel: a                                            | 2 titel           | nearest: title
+train:;  peek_lr: 1                                 | 3 train.peek_lr   | nearest: peak_lr
+train: {dropout: 0.1}                               | 2 train.dropout   | of model
+train: {device: cpu}                                | 2 train.device    | resources.device
+roles:;  batch_tokens: 9;  threads: 2               | 3 roles.batch_tokens, 4 roles.threads |
+fine_tuning: {precision: bf16}                      | 2 fine_tuning.precision | resources.precision
+resources: {device: gpu}                            | 2 resources.device |
+resources: {threads: 1025}                          | 2 resources.threads |
+resources: {batch_tokens: 1000001}                  | 2 resources.batch_tokens |
+train:;  updates: 0;  peak_lr: false                | 3 train.updates, 4 train.peak_lr |
+train: {updates: 2.0}                               | 2 train.updates   |
+train: {updates: [1]}                               | 2 train.updates   |
+train: {updates: null}                              | 2 train.updates   |
+train: {peak_lr: '1e-2'}                            | 2 train.peak_lr   |
+train: {peak_lr: 1e999}                             | 2 train.peak_lr   |
+train: {keep_updates: [5, x]}                       | 2 train.keep_updates[1] |
+train: {keep_updates: [5], updates: 4, warmup_updates: 1} | 2 train.keep_updates |
+train: {keep_updates: [5], patience: 3}             | 2 train.keep_updates |
+train: {updates: 5}                                 | 2 train.warmup_updates |
+train: {accumulate: 3, processes: 2}                | 2 train.accumulate |
+train: 5                                            | 2 train           |
+title: 3                                            | 2 title           |
+seeds: []                                           | 2 seeds           |
+seeds: [3, 0]                                       | 2 seeds[1]        |
+seeds: [1.0]                                        | 2 seeds[0]        |
+seeds: [3, 1, 3]                                    | 2 seeds           | 3
+bpe: {merges: -1}                                   | 2 bpe.merges      |
+decode: {beam: 0}                                   | 2 decode.beam     |
+decode: {engine: ctranslate2};resources: {device: cuda} | 2 decode.engine |
+importance: {sentences: 1}                          | 2 importance.sentences |
+importance: {abs: word}                             | 2 importance.abs  |
+masking: {groups: 0}                                | 2 masking.groups  |
+masking: {groups: 145}                              | 2 masking.groups  | 144
+masking: {draws: -1}                                | 2 masking.draws   |
+speed: {batch_sizes: [129]}                         | 2 speed.sentences |
+gates: {init: half}                                 | 2 gates.init      |
+gates: {updates: 50}                                | 2 gates.warmup_updates |
+roles: {relations: [dobj]}                          | 2 roles.relations[0] | obj
+roles: {relations: [root]}                          | 2 roles.relations[0] |
+roles: {trees: [ewt]}                               | 2 roles.trees[0]  |
+model: {preset: bse}                                | 2 model.preset    |
+model: {dropout: 1}                                 | 2 model.dropout   |
+model: {d_model: 100}                               | 2 model.heads     |
+model: {heads: -2}                                  | 2 model.heads.enc_self |
+model: {heads: {enc_self: [1, 1]}}                  | 2 model.heads     |
+model: {d_head: 8, preset: tiny, heads: {enc_self: [1, 2], dec_self: [1]}} | 2 model.heads.dec_self |
+model:;  heads:;    enc_slf: [1]                    | 4 model.heads.enc_slf |
+model:;  heads:;    enc_self: [1, x]                | 4 model.heads.enc_self[1] |
+model: {d_ff: 1000000, d_model: 100000}             | 2 model           | weights
+model: {position_table: 1000}                       | 1 decode.max_source |
+model: {position_table: 200};decode: {max_source: 9} | 1 text.max_words |
+model: {encoder_layers: 1, decoder_layers: 1, d_head: 2, heads: {enc_self: [0], dec_self: [9], dec_enc: [9]}} | 2 model.heads |
+model: {fine_tune: true}                            | 2 model.fine_tune |
+runs: []                                            | 2 runs            |
+runs: [3]                                           | 2 runs[0]         |
+runs: [randon-12.5%]                                | 2 runs[0]         | nearest: random-12.5%
+runs: [random-]                                     | 2 runs[0]         |
+runs: [impt-6-postion]                              | 2 runs[0]         | unit
+runs: [impt-6-spare_decself]                        | 2 runs[0]         | spare
+runs: [impt-6-p2]                                   | 2 runs[0]         | probability
+runs: [impt-6-p0.5-p0.5]                            | 2 runs[0]         | probability
+runs: [impt-6-held]                                 | 2 runs[0]         | held
+runs: [../random-6]                                 | 2 runs[0]         |
+runs: [random-6-p0.5]                               | 2 runs[0]         | probability
+runs: [baseline-signed]                             | 2 runs[0]         | signed
+runs: [impt-6-signed-batch]                         | 2 runs[0]         | unit
+runs: [impt-6-held9-rest3]                          | 2 runs[0]         | rest
+runs: [baseline,; random-145]                       | 3 runs[1]         | 144
+runs: [impt-100-spare_dec_self]                     | 2 runs[0]         | 96
+runs: [impt-37-rest3]                               | 2 runs[0]         | 36
+runs: [baseline, baseline-h3]                       | 2 runs[1].attention_heads |
+runs: [baseline-h2]                                 | 2 runs            | baseline
+runs: [impt-1, impt-0.5%]                           | 2 runs            | impt-1
+runs: [baseline, baseline-d0.1]                     | 2 runs            | baseline
+runs: [random-6-after30000]                         | 2 runs            | random-6-after30000
+runs: [{heads: 3}]                                  | 2 runs[0].method  |
+runs: [{method: importance, hads: 3}]               | 2 runs[0].hads    | nearest: heads
+runs: [{method: random, heads: []}]                 | 2 runs[0]         |
+runs: [{method: random, heads: 3.5}]                | 2 runs[0].heads   |
+runs: [{method: random, heads: 3, share: 5%}]       | 2 runs[0]         | share
+runs: [{method: random, share: 12.5}]               | 2 runs[0].share   |
+runs: [{method: random, share: a lot}]              | 2 runs[0].share   |
+runs: [{method: random, share: 101%}]               | 2 runs[0]         |
+ablation: {runs: [impt-3]}                          | 2 ablation.runs   | impt-3
+ablation: {updates: [3]}                            | 2 ablation.updates |
+ablation: {timed: [50, 25]}                         | 2 ablation.timed  |
+pruned: [gates-all-l1]                              | 2 pruned          | gates-all-l0
+pruned: [drawn-gates-all-l1, gates-all-l0]          | 2 pruned          | gates-all-l1
+pruned: [gates-all-l0-from-impt-4]                  | 2 pruned          | impt-4
+runs: [random-4];pruned: [gates-all-l0-from-none]   | 3 pruned          | baseline
+pruned: [gates-all-l1, gates-all-l1.0]              | 2 pruned          | gates-all-l1
+pruned: [gates-al-l1]                               | 2 pruned[0]       | scope
+pruned: [gates-all-l-1]                             | 2 pruned[0]       |
+pruned: [gate-all-l0.3]                             | 2 pruned[0]       | nearest: gates-all-l0.01
+pruned: [subset-all-k145]                           | 2 pruned[0]       | 144
+pruned: [subset-all-k8-from-none]                   | 2 pruned[0].from  |
+pruned: [gates-all-l0-from-baseline-h2]             | 2 pruned[0].from  |
+pruned: [gates-all-l0-from-]                        | 2 pruned[0]       |
+pruned: [{method: subset}]                          | 2 pruned[0]       | heads
+pruned: [{method: subset, heads: 8, lambda: 0.1}]   | 2 pruned[0]       |
+pruned: [{method: gates, heads: 8, lambda: 0}]      | 2 pruned[0]       |
+pruned: [{method: gates}]                           | 2 pruned[0]       | lambda
+pruned: [{method: gates, lamda: 0}]                 | 2 pruned[0].lamda | nearest: lambda
+pruned: [{method: gates, lambda: [0, -1]}]          | 2 pruned[0].lambda |
+pruned: [{method: gates, lambda: 0, from: imp-5}]   | 2 pruned[0].from  |
+pruned: [gates-all-l0];train: {patience: 5}         | 3 train.patience  |
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("row", FAULTS.strip().split("\n"))
+def test_f03_f05_x01_x02_x08_a_fault_names_line_and_key(tmp_path, row):
+    text, expected, words = (part.strip() for part in row.split(" |"))
+    (tmp_path / "x.yaml").write_text("pairs: [synthetic.en-art]\n" + text.replace(";", "\n"))
+    with pytest.raises(UserError) as fault:
+        load_experiment("x", tmp_path)
+    listed = [(int(line), *key) for line, *key in (each.split() for each in expected.split(", "))]
+    assert [(line, *([key] if key else [])) for line, key in places(fault)] == listed
+    assert words in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("text: {}", "text.normal_form"),
+        ("bpe: {merges: 100}", "bpe"),
+        ("runs: [baseline, impt-6]", "runs"),
+        ("seeds: [1, 2, 3]", "seeds"),
+        ("runs: [baseline, baseline-h2]", ""),
+        ("pruned: [gates-all-l0-from-none]", ""),
+        (
+            "train: {keep_updates: [5]}\nablation: {runs: [baseline], updates: [5]}",
+            "ablation.updates",
+        ),
+    ],
+)
+def test_what_an_imported_model_leaves_no_choice_in(tmp_path, text, key):
+    base = "".join(x for x in IMPORTED.splitlines(keepends=True) if x[:4] != text[:4])
+    (tmp_path / "x.yaml").write_text(f"pairs: [multi30k.en-de]\n{base}{text}\n")
+    with pytest.raises(UserError) as fault:
+        load_experiment("x", tmp_path)
+    assert [found for _, found in places(fault)] == [key]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        f"hub: a/b, revision: main, {FILES}",
+        f"hub: a/b, {FILES}",
+        f"{HUB}, path: own, {FILES}",
+        HUB,
+        f"{HUB}, files: {{config.json: {SHA256}}}",
+        f"{HUB}, files: {{pytorch_model.bin: {SHA256}, model.safetensors: {SHA256}}}",
+        f"{HUB}, files: {{model.safetensors: null}}",
+        f"{HUB}, files: {{model.safetensors: 1b}}",
+        f"{HUB}, files: {{../model.safetensors: {SHA256}}}",
+        "path: 'models/{mine}'",
+    ],
+)
+def test_a_model_that_could_change_or_run_code_is_refused(tmp_path, origin):
+    path = tmp_path / "models.yaml"
+    path.write_text(f"opus: {{licence: a, citation: b, {HUB}, {FILES}}}\n")
+    assert load_models(path)["opus"].files["model.safetensors"] == SHA256
+    path.write_text(f"opus: {{licence: a, citation: b, {origin}}}\n")
+    with pytest.raises(UserError, match=r"models\.yaml:1: opus"):
+        load_models(path)
+
+
+def test_long_lists_of_faults_and_long_values_are_cut(tmp_path):
+    keys = "".join(f"zz{number}: 1\n" for number in range(20))
+    (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\n{keys}")
+    with pytest.raises(UserError) as fault:
+        load_experiment("x", tmp_path)
+    assert len(places(fault)) == 9 and str(fault.value).endswith("11 more faults")
+    (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\ntrain: {'x' * 500}")
+    with pytest.raises(UserError) as fault:
+        load_experiment("x", tmp_path)
+    assert len(str(fault.value).partition("found")[2]) < 70
+
+
+@pytest.mark.parametrize("name", ["../x", "x;y", "{x}", "a\nb", "-x", "corpora", "x.yaml", "", "y"])
+def test_an_experiment_must_have_a_file_of_its_name(tmp_path, name):
+    (tmp_path / "corpora.yaml").write_text("{}")
+    (tmp_path / "xx.yaml").write_text("{}")
+    with pytest.raises(UserError, match="(?s)experiment .*(nearest|known): xx"):
+        load_experiment(name, tmp_path)

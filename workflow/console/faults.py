@@ -1,0 +1,72 @@
+"""Faults of a run: their messages, and the exit codes of failed jobs."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from snakemake.logging import logger
+
+from headcount.base import fingerprint
+from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+
+_STATUS = re.compile(r"returned non-zero exit status (\d+)\.$", re.MULTILINE)
+_KILLED = re.compile(r"died with <Signals\.SIGKILL: 9>\.$", re.MULTILINE)
+_SHOWN = re.compile(r"^Logfile ([^\n]+):\n=+\n(.*?)^=+$", re.MULTILINE | re.DOTALL)
+_MESSAGE = re.compile(r"^(\S+: )?error: .*", re.MULTILINE | re.DOTALL)
+_OUT_OF_MEMORY = (
+    "error: a job was killed from outside (signal 9), as the kernel does where memory runs out; "
+    "lower its section's batch_tokens, or --cores, or take a machine with more memory. The same "
+    "command resumes from here"
+)
+_EXPLAINED = {UserError.exit_code, EnvironmentFault.exit_code}
+_LISTED = 9
+
+
+def listed(faults: Sequence[str]) -> str:
+    """Return the first faults, a line each, and the number of others."""
+    more = [f"and {len(faults) - _LISTED} more"] if len(faults) > _LISTED else []
+    return "\n  ".join([*faults[:_LISTED], *more])
+
+
+def leave(fault: HeadcountError) -> NoReturn:
+    """Print the fault and end at once. Snakemake would replace the message and the exit code."""
+    print(f"error: {fault}", file=sys.stderr, flush=True)
+    os._exit(fault.exit_code)
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Context that turns faults into messages and exit codes."""
+    try:
+        yield
+    except HeadcountError as fault:
+        leave(fault)
+
+
+def require_own_package(root: Path) -> None:
+    """Leave unless Python imports the package headcount of this checkout."""
+    with leaving():
+        fingerprint.require_own_package(root)
+
+
+def leave_as_job(logs: Sequence[str]) -> None:
+    """Leave with the exit code of the jobs that failed, unless one of them met a bug.
+
+    `logs` are Snakemake's own, with the codes and the messages of those jobs. Snakemake's code is 1
+    for every fault, and other jobs may have printed much since.
+    """
+    text = "".join(Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
+    codes = {int(code) for code in _STATUS.findall(text)}
+    if _KILLED.search(text):
+        codes.add(EnvironmentFault.exit_code)
+        logger.error(_OUT_OF_MEMORY)
+    if not codes or codes - _EXPLAINED:
+        return
+    for log, written in _SHOWN.findall(text):
+        if message := _MESSAGE.search(written):
+            logger.error(f"{message[0].rstrip()}\n({log})")
+    sys.exit(min(codes))

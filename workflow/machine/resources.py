@@ -1,0 +1,126 @@
+"""Memory, GPUs and time limits that jobs ask for, from one small table by the size of the model.
+
+Every further attempt of a job asks for as much again. A profile overrides any of these by
+`set-resources`.
+"""
+
+import sys
+from math import inf
+from typing import Any, NamedTuple
+
+from plan.plan import Plan
+
+from headcount.base.settings.experiment import Experiment
+
+
+class Size(NamedTuple):
+    """Resources of jobs of models up to a size."""
+
+    parameters: float
+    train_mb: int  # with 4,096 tokens in a batch
+    search_mb: int  # and all jobs that read a trained model
+    train_minutes: int
+    minutes: int
+
+
+# Memory covers the peaks in tests/workflow/measured_memory.csv. Minutes are for one slow core.
+SIZES = (
+    Size(1e6, 1000, 800, 120, 60),
+    Size(3e6, 1500, 1200, 360, 60),
+    Size(1e7, 2500, 2000, 720, 120),
+    Size(6.5e7, 9000, 5000, 1440, 360),
+    Size(1e8, 12000, 6000, 2880, 720),
+    Size(inf, 24000, 12000, 2880, 1440),
+)
+TEXT_MINUTES = 60
+CUDA_MB = 5000
+"""Memory of a process that uses CUDA, beside its share of a model."""
+
+LONGEST = 2880
+"""Longest time limit of a training in minutes: it resumes after its limit."""
+
+
+def parameters(settings: Experiment) -> int:
+    """Return the number of parameters of the experiment's model, without biases and norms."""
+    model, bpe = settings.model, settings.bpe
+    return model.layer_weights + (2 - bpe.joint) * settings.assumed_pieces * model.d_model
+
+
+def size_of(settings: Experiment) -> Size:
+    """Return the row of `SIZES` for the experiment's model."""
+    count = parameters(settings)
+    return next(size for size in SIZES if count <= size.parameters)
+
+
+def training_mb(settings: Experiment) -> int:
+    """Return the megabytes of memory that one process of a training asks for."""
+    if settings.train.device == "cuda":
+        return CUDA_MB + size_of(settings).search_mb
+    return int(size_of(settings).train_mb * max(1, settings.train.batch_tokens / 4096))
+
+
+class JobResources:
+    """Resources of the rules of one experiment."""
+
+    def __init__(self, plan: Plan, cluster: bool = False):
+        """With `cluster`, jobs run on other machines, whose GPUs are not known here."""
+        self._settings, self._size, self._cluster = plan.settings, size_of(plan.settings), cluster
+
+    def threads(self, section: str) -> int:
+        """Return the cores that a job uses; a training has threads in each of its processes."""
+        settings = getattr(self._settings, section)
+        return getattr(settings, "cores", settings.threads)
+
+    def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
+        """Return GPUs, memory and minutes of a job that reads a model.
+
+        A section with `device: cuda` asks for a GPU; `auto` does so on this machine alone, which
+        gives as many as it has.
+        """
+        device = getattr(self._settings, section).device
+        amount = mem_mb or self._size.search_mb + CUDA_MB * (device == "cuda")
+        gpu = device == "cuda" or device == "auto" and not self._cluster
+        return {"gpu": int(gpu)} | self._limits(amount, self._size.minutes)
+
+    def translating(self) -> dict[str, Any]:
+        """Return the resources of a translation with a whole model; CTranslate2 takes no GPU."""
+        own = self._settings.decode.engine == "headcount"
+        return self.job("decode") | ({} if own else {"gpu": 0})
+
+    def text(self) -> dict[str, Any]:
+        """Return the resources of a job that reads or writes text."""
+        return self._limits(None, TEXT_MINUTES)
+
+    def training(self) -> dict[str, Any]:
+        """Return the resources of a training: a GPU and memory for each of its processes."""
+        train = self._settings.train
+        asked = self.job("train") | self._limits(
+            train.processes * training_mb(self._settings), self._size.train_minutes
+        )
+        asked["gpu"] *= train.processes
+        if self._cluster and train.processes > 1:
+            asked |= {"mpi": "srun", "tasks": train.processes, "cpus_per_task": train.threads}
+            asked |= {"tasks_per_gpu": 1} if asked["gpu"] else {}
+        return asked
+
+    def timing(self, section: str) -> dict[str, Any]:
+        """Return the resources of a job that times something: on a cluster, a node of its own."""
+        return self.job(section) | ({"slurm_extra": "--exclusive"} if self._cluster else {})
+
+    def warn_of_devices(self) -> None:
+        """Warn, on a cluster, that jobs ask for no GPU because of `device: auto`."""
+        if self._cluster and self._settings.resources.device == "auto":
+            print(
+                "note: on a cluster, device: auto asks for no GPU. Set resources.device: cuda if "
+                "the nodes have GPUs.",
+                file=sys.stderr,
+            )
+
+    def _limits(self, mem_mb: int | None, minutes: int) -> dict[str, Any]:
+        """Return memory and, on a cluster, minutes as functions of the attempt."""
+        limits: dict[str, Any] = {}
+        if mem_mb:
+            limits["mem_mb"] = lambda wildcards, attempt: attempt * mem_mb
+        if self._cluster:
+            limits["runtime"] = lambda wildcards, attempt: min(attempt * minutes, LONGEST)
+        return limits

@@ -1,0 +1,105 @@
+"""The page `files` of the reference: kinds of result files, and their columns."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from headcount.ablation import ablation, masking, pruning_profile
+from headcount.analysis.inputs import INPUTS, OWNERS, Input
+from headcount.base import head_values
+from headcount.classifiers.classifier import accuracy_columns
+from headcount.data import trees
+from headcount.deployment import importance_speed, speed
+from headcount.heads import fisher, head_measures, head_outputs, syntax
+from headcount.training import progress, pruning_run, training_run
+
+MEANINGS = Path(__file__).with_name("columns.yaml")
+
+WRITTEN = {
+    "<treebank>.csv": trees.ARC_COLUMNS,
+    "curves.csv": progress.CURVE_COLUMNS,
+    "masks.csv": training_run.MASK_COLUMNS,
+    "slopes.csv": training_run.SLOPE_COLUMNS,
+    "importance.csv": head_values.COLUMNS,
+    "relevance.csv": head_values.COLUMNS,
+    "attention.csv": head_values.COLUMNS,
+    "positions.csv": head_measures.POSITION_COLUMNS,
+    "syntax.csv": syntax.SYNTAX_COLUMNS,
+    "headmask.csv": masking.COLUMNS,
+    "untuned_masking.csv": masking.UNTUNED_COLUMNS,
+    "heads.csv": head_values.COLUMNS,
+    "gates.csv": pruning_run.GATE_COLUMNS,
+    "speed.csv": speed.COLUMNS,
+    "loss_change.csv": head_values.COLUMNS,
+    "measures.csv": head_values.COLUMNS,
+    "measures_fisher.csv": fisher.COLUMNS,
+    "measures_means.csv": head_outputs.COLUMNS,
+    "ablation.csv": ablation.COLUMNS,
+    "pruning_profile.csv": pruning_profile.COLUMNS,
+    "pruning_profile_areas.csv": pruning_profile.AREA_COLUMNS,
+    "share_speed.csv": speed.COLUMNS,
+    "importance_speed.csv": importance_speed.COLUMNS,
+    "training_profile.csv": pruning_profile.TRAINING_COLUMNS,
+    "training_profile_heads.csv": ("update", *head_values.COLUMNS),
+    "classifier_ablation.csv": accuracy_columns(ablation.COLUMNS),
+    "classifier_profile.csv": accuracy_columns(pruning_profile.COLUMNS),
+    "classifier_profile_areas.csv": pruning_profile.AREA_COLUMNS,
+}
+"""Columns of files by name, from the modules that write them."""
+
+_INTRODUCTION = """\
+# Files and columns
+
+The folder `text` is `data/text/<experiment>/<pair>`, and `bpe` is `data/bpe/<experiment>/<pair>`.
+Every other folder is `results/<experiment>/<folder>`; what belongs to a run lies there in
+`<pair>/<run>/seed<k>`. Times of pruned runs lie in `prune/<pair>/speed/seed<k>`.
+
+## Kinds of files
+
+The list of [tables and figures](outputs.md) names their input files by these kinds.
+
+"""
+
+
+def files_page() -> str:
+    """Return kinds of files with their columns, then the meanings of all columns."""
+    rows = "".join(
+        f"| `{name}` | `{kind.folder}` | {_listed(kind.names)} | {OWNERS[kind.owner]} "
+        f"| {_columns_of(name)} |\n"
+        for name, kind in INPUTS.items()
+    )
+    parts = [
+        f"{_INTRODUCTION}| kind | folder | files | of | columns |\n|---|---|---|---|---|\n{rows}",
+        "## Columns\n\nOf the files above, and of the CSV of tables and figures, whose first line "
+        "names them.\n",
+    ]
+    for title, found in meanings().items():
+        rows = "".join(f"| {_names(name)} | {words} |\n" for name, words in found.items())
+        parts.append(f"### {title}\n\n| column | meaning |\n|---|---|\n{rows}")
+    return "\n".join(parts)
+
+
+def columns(kind: Input) -> tuple[str, ...]:
+    """Return the columns of the files of a kind; none for files that are no CSV."""
+    return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
+
+
+def _columns_of(name: str) -> str:
+    """Return the columns of a kind, or the first kind that has the same ones."""
+    found = columns(INPUTS[name])
+    first = next(each for each, kind in INPUTS.items() if columns(kind) == found)
+    return _listed(found) if first == name or not found else f"as `{first}`"
+
+
+def meanings() -> dict[str, dict[str, str]]:
+    """Return the meanings of columns, by group of columns."""
+    return yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _names(names: str) -> str:
+    return _listed(names.split(", "))

@@ -1,0 +1,244 @@
+"""One experiment as the rules see it: its runs, its test sets, and flags of its settings."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from plan.classifiers import Classifiers
+from plan.imported import Imported
+from plan.layout import Layout, Wildcards
+from plan.own_files import OwnFiles
+from plan.pruning import Pruning
+from plan.raw import Raw, Source
+
+from headcount.base.folders import ENTAILMENT_PARTS
+from headcount.base.settings.ablation import RerankSettings
+from headcount.base.settings.corpora import (
+    Corpus,
+    ablation_tests,
+    check_corpora,
+    load_corpora,
+    test_sets,
+)
+from headcount.base.settings.data import LetterSettings, SpellingSettings
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.flags import as_flags, run_as_flag
+from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_letters
+from headcount.base.settings.reader import at_key_of
+from headcount.base.settings.runs import label, labels
+from headcount.base.settings.training_runs import BASELINE
+from headcount.data.words import uses_jieba
+
+CONFIG = Path("config")
+BASE = label(BASELINE)
+
+
+class Plan:
+    """One experiment. Methods that take `w` are functions of a job's wildcards."""
+
+    def __init__(self, name: str, dry: bool = False):
+        """Raise UserError for wrong settings or missing files, EnvironmentFault for lacking extras.
+
+        `dry`: no job will run, so that missing files of one's own are only reported.
+        """
+        self.name = name
+        self.settings: Experiment = load_experiment(name, CONFIG)
+        self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
+        self.raw = Raw(self.settings.roles.trees, self.corpora)
+        self.layout = Layout(name, self.settings.pairs, self.settings.seeds)
+        self.classifiers = Classifiers(self.layout, self.settings)
+        self.imported = Imported(self.settings, self.corpora)
+        self._own = OwnFiles(dry)
+        self._check(CONFIG / f"{name}.yaml")
+        if not dry:
+            self._check_extras()
+        self.pruning = Pruning(self.layout, self.settings)
+
+    def _sources(self) -> Iterator[tuple[Source, list[str]]]:
+        """Yield all raw data, with files that depend on them."""
+        for pair in self.settings.pairs:
+            text, bpe = self.layout.text(pair), self.layout.bpe(pair)
+            yield self.raw.of(pair), [f"{text}/{split}.src" for split in self.splits(pair)]
+            for name in self.raw.treebanks(pair):
+                yield self.raw.of_tree(name), [f"{bpe}/trees/{name}.jsonl"]
+        for corpus in self.classifiers.corpora:
+            text = self.layout.text(corpus)
+            yield self.raw.of(corpus), [f"{text}/{part}.jsonl" for part in ENTAILMENT_PARTS]
+        yield from self.classifiers.sources()
+        yield from self.imported.sources(self.layout)
+
+    @property
+    def manifests(self) -> list[str]:
+        """Files that stand for all raw data."""
+        return list(dict.fromkeys(source.manifest for source, _ in self._sources()))
+
+    def _check(self, file: Path) -> None:
+        """Raise UserError or EnvironmentFault if some job cannot do its work."""
+        check_corpora(self.settings, self.corpora, file)
+        for source, outputs in self._sources():
+            self._own.check(source, outputs)
+        targets = {two_letters(parse_pair(pair).tgt) for pair in self.settings.pairs}
+        for language in sorted(targets & {*SCORED_BY_EXTRA}):
+            from headcount.scoring.bleu import bleu_metric  # slow, and no other language needs it
+
+            bleu_metric(language)
+        with at_key_of(file):
+            self.imported.check_sizes()
+
+    def _check_extras(self) -> None:
+        """Raise EnvironmentFault where a package is missing that jobs need."""
+        self.classifiers.check_library()
+        for corpus, *languages in map(parse_pair, self.settings.pairs):
+            for language in languages:  # jieba
+                uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the training runs."""
+        return labels(self.settings.runs)
+
+    @property
+    def same_heads(self) -> list[str]:
+        """Names of the training runs with as many heads as `model` has."""
+        return labels([run for run in self.settings.runs if run.attention_heads is None])
+
+    @property
+    def pruned(self) -> list[str]:
+        """Names of the pruned runs."""
+        return labels(self.settings.pruned)
+
+    @property
+    def ablated(self) -> list[str]:
+        """Names of the runs whose heads are removed without further training."""
+        return labels(self.settings.ablation.runs)
+
+    @property
+    def measured(self) -> list[str]:
+        """Names of the ablated runs whose heads are measured in more ways."""
+        return self.ablated if self.settings.ablation.measures else []
+
+    @property
+    def timed(self) -> list[str]:
+        """Names of the ablated runs that are timed with fewer and fewer heads."""
+        return self.ablated if self.settings.speed.batch_sizes else []
+
+    @property
+    def profiled(self) -> list[str]:
+        """Names of the ablated runs that are pruned at points of their training as well."""
+        return self.ablated if self.settings.ablation.updates else []
+
+    def tests(self, pair: str) -> list[str]:
+        """Return the names of a pair's test sets."""
+        corpus, src, tgt = parse_pair(pair)
+        return test_sets(self.corpora[corpus], src, tgt)
+
+    def splits(self, pair: str) -> list[str]:
+        """Return the names of all splits of a pair, training first."""
+        return ["train", "dev", *self.tests(pair)]
+
+    def tests_of(self, w: Wildcards) -> list[str]:
+        """Return the names of the pair's test sets."""
+        return self.tests(w["pair"])
+
+    def held_out(self, w: Wildcards) -> list[str]:
+        """Return the splits whose sources the training text must not contain; none for others."""
+        return self.splits(w["pair"])[1:] if w["split"] == "train" else []
+
+    def masking_tests(self, w: Wildcards) -> list[str]:
+        """Return the test sets that are translated under masks: those named, or the first."""
+        named, tests = self.settings.masking.test_sets, self.tests_of(w)
+        return [test for test in tests if test in named] if named else tests[:1]
+
+    def ablation_tests(self, w: Wildcards) -> list[str]:
+        """Return the two test sets of ablation. Raise UserError for a pair without them."""
+        return list(ablation_tests(self.settings.ablation.test_sets, w["pair"], self.corpora))
+
+    def first_ablation_test(self, w: Wildcards) -> str:
+        """Return the test set that scores pruning."""
+        return self.ablation_tests(w)[0]
+
+    def ablation_texts(self, w: Wildcards) -> list[str]:
+        """Return the texts that ablation reads: dev, and the two test sets."""
+        return list(dict.fromkeys(["dev", *self.ablation_tests(w)]))
+
+    def treebanks(self, w: Wildcards) -> list[str]:
+        """Return the names of the pair's treebanks."""
+        return self.raw.treebanks(w["pair"])
+
+    def own_files(self, w: Wildcards) -> list[str]:
+        """Return the files of one's own that the raw data of `w` are copies of."""
+        makers = {"model": self.classifiers.source, "pretrained": self.imported.source}
+        sources = [makers[key](name) for key, name in w.items() if key in makers]
+        return self._own.of(sources[0] if sources else self.raw.at(w))
+
+    def baseline_importance(self, w: Wildcards) -> list[str]:
+        """Return the head importance of the baseline beside another run."""
+        beside = w["run"] != BASE and BASE in self.runs
+        return self.layout.beside("heads", w, BASE, "importance.csv") if beside else []
+
+    def section(self, *names: str) -> list[str]:
+        """Return sections of the experiment as flags, with all keys."""
+        return [flag for name in names for flag in as_flags(self.settings.section(name))]
+
+    def masking_flags(self, w: Wildcards) -> list[str]:
+        """Return the masking section as flags, with the pair's own test sets."""
+        tests = {"test_sets": self.masking_tests(w)}
+        return as_flags(self.settings.masking.model_copy(update=tests))
+
+    def untuned_flags(self, w: Wildcards) -> list[str]:
+        """Return the masking flags, and the gates runs that decide how many heads to mask."""
+        runs = [run_as_flag(self.pruning.runs[name]) for name in self.pruning.gates_from(w["run"])]
+        return [*self.masking_flags(w), "--runs", *runs]
+
+    def run_flag(self, w: Wildcards) -> list[str]:
+        """Return the settings of the run, as a flag."""
+        return ["--run", run_as_flag((self.pruning.trained | self.pruning.runs)[w["run"]])]
+
+    def ablation_flags(self, *names: str) -> Callable[[Wildcards], list[str]]:
+        """Return a function for these keys of the ablation section, and the pair's test sets.
+
+        A job gets only the keys that it reads, so that other keys do not make it run again.
+        """
+
+        def of_pair(w: Wildcards) -> list[str]:
+            tests = {"test_sets": self.ablation_tests(w)}
+            section = self.settings.ablation.model_copy(update=tests)
+            return as_flags(section, *names, "test_sets")
+
+        return of_pair
+
+    def rerank_flags(self) -> list[str]:
+        """Return the importance section as flags of scripts that measure importance anew."""
+        return as_flags(RerankSettings(**self.settings.importance.model_dump()))
+
+    def own_search(self) -> list[str]:
+        """Return flags of our own beam search, for jobs that know no other `decode.engine`."""
+        return as_flags(self.settings.decode, *DecodeSettings.model_fields)
+
+    def scratch_flags(self, w: Wildcards) -> list[str]:
+        """Return flags of a training from scratch, as long in total as a gates run."""
+        run = self.pruning.runs[w["run"]]
+        start = BASELINE if run.from_none else run.init_from
+        model = start.own_model(self.settings.section("model"))
+        return [*as_flags(model), *as_flags(self.pruning.from_scratch())]
+
+    def spelling(self) -> list[str]:
+        """Return how the text is written, as flags of what cuts it."""
+        kind = LetterSettings if self.imported.name else SpellingSettings
+        return as_flags(self.settings.text, *kind.model_fields)
+
+    def languages(self, w: Wildcards) -> list[str]:
+        """Return a pair's two languages, as flags."""
+        pair = parse_pair(w["pair"])
+        return ["--src-lang", pair.src, "--tgt-lang", pair.tgt]
+
+    def pretokenised(self, w: Wildcards) -> list[str]:
+        """Return a flag if a pair's text needs no tokeniser."""
+        return ["--pretokenised"] if self._is_tokenised(parse_pair(w["pair"]).corpus) else []
+
+    def words(self, w: Wildcards) -> list[str]:
+        """Return how the target is split into words, as flags."""
+        return [*self.pretokenised(w), "--unspaced", self.settings.bpe.unspaced]
+
+    def _is_tokenised(self, corpus: str) -> bool:
+        return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

@@ -1,0 +1,132 @@
+"""Pruned runs of an experiment: their inputs, and the order in which long jobs start."""
+
+from plan.layout import Layout, Wildcards
+
+from headcount.base.folders import MODEL_FILES
+from headcount.base.settings.experiment import Experiment
+from headcount.base.settings.runs import RANDOM_WEIGHTS, label
+from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE
+
+MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
+FIRST_PASS = 0.7  # of impt, in updates of a plain training; benchmarks.headmask_cost: 0.6 to 0.65
+
+
+class Pruning:
+    """The pruned runs of one experiment. Methods that take `w` are functions of wildcards."""
+
+    def __init__(self, layout: Layout, settings: Experiment):
+        """`layout`: the folders of the experiment."""
+        self.layout = layout
+        self.settings = settings
+        self.trained = {label(run): run for run in settings.runs}
+        self.runs = {label(run): run for run in settings.pruned}
+        # Names are made once: many jobs ask for those of other runs.
+        self._start = {name: run.start for name, run in self.runs.items()}
+        self._gates = {name: label(run.gates_run) for name, run in self.runs.items()}
+        self._waiting = self._runs_waiting()
+
+    def named(self, *methods: str) -> list[str]:
+        """Return the runs made by these methods: gates, scratch, importance, random, subset."""
+        return [name for name, run in self.runs.items() if run.method in methods]
+
+    def gates_from(self, start: str) -> list[str]:
+        """Return the gates runs that start from a training run."""
+        return [name for name in self.named("gates") if self._start[name] == start]
+
+    def gates_from_none(self) -> list[str]:
+        """Return the gates runs that start from random weights."""
+        return self.gates_from(RANDOM_WEIGHTS)
+
+    def fine_tuned(self) -> list[str]:
+        """Return the gates runs that start from a trained model."""
+        return [name for name in self.named("gates") if not self.runs[name].from_none]
+
+    def penalised(self) -> list[str]:
+        """Return the gates runs with λ above 0, which may have lost heads."""
+        return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]
+
+    def starts(self) -> list[str]:
+        """Return the training runs that pruned runs start from, in order of `runs`."""
+        return [name for name in self.trained if name in self._start.values()]
+
+    def compared(self) -> list[str]:
+        """Return `starts`, and the baseline for random weights, which it began with."""
+        starts = {label(BASELINE) if s == RANDOM_WEIGHTS else s for s in self._start.values()}
+        return [name for name in self.trained if name in starts]
+
+    def timed(self) -> list[str]:
+        """Return the runs that are timed, if any: one with all heads, then those that lost some.
+
+        The first is the baseline if it is a start, or else another start. Controls are left out,
+        and runs with the very heads of a timed run. Models trained with masked heads are as large
+        as the baseline.
+        """
+        starts = self.compared()
+        whole = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
+        lost = {n: run for n, run in self.runs.items() if run.lambda_ > 0 or run.heads}
+        smaller = [name for name, run in lost.items() if run.method != "scratch"]
+        return [whole, *smaller] if starts and self.settings.speed.batch_sizes else []
+
+    def start_model(self, w: Wildcards) -> list[str]:
+        """Return description and weights of the model that a pruned run starts from."""
+        return self.layout.beside("train", w, self._start[w["run"]], *MODEL)
+
+    def gates_heads(self, w: Wildcards) -> list[str]:
+        """Return the list of heads of the gates run that a pruned run is compared with."""
+        return self.layout.beside("prune", w, self._gates[w["run"]], "heads.csv")
+
+    def gates_heads_from(self, w: Wildcards) -> list[str]:
+        """Return the lists of heads of all gates runs that start from a training run."""
+        runs = self.gates_from(w["run"])
+        return [file for run in runs for file in self.layout.beside("prune", w, run, "heads.csv")]
+
+    def importance(self, w: Wildcards) -> list[str]:
+        """Return the ranking of a pruned run's start, if the run needs one."""
+        files = self.layout.beside("heads", w, self._start[w["run"]], "importance.csv")
+        return files if self.runs[w["run"]].method == "importance" else []
+
+    def timed_models(self, w: Wildcards) -> list[str]:
+        """Return description and weights of all timed models."""
+        runs = [("prune" if run in self.runs else "train", run) for run in self.timed()]
+        return [file for phase, run in runs for file in self.layout.beside(phase, w, run, *MODEL)]
+
+    def from_scratch(self) -> TrainSettings:
+        """Return settings of trainings from scratch: as many updates in total as a gates run."""
+        return self.settings.gates.from_scratch(self.settings.train)
+
+    def urgency(self, w: Wildcards) -> float:
+        """Return the updates from a run's start to the end of the longest chain that waits for it.
+
+        Long chains start first, so that no long job is left to run alone at the end.
+        """
+        name = w["run"]
+        after = max((self.urgency({"run": next_}) for next_ in self._waiting[name]), default=0)
+        return self.updates(name) + after
+
+    def ranking_urgency(self, w: Wildcards) -> float:
+        """Return the updates of the longest run that waits for the importance of a run's heads."""
+        waiting = (n for n in self.named("importance") if self._start[n] == w["run"])
+        return max(map(self.updates, waiting), default=0)
+
+    def _runs_waiting(self) -> dict[str, list[str]]:
+        """Return the names of the runs that start when a run has ended, for all runs."""
+        waiting: dict[str, list[str]] = {name: [] for name in [*self.trained, *self.runs]}
+        for name, gates in self._gates.items():
+            before = self._start[name] if name == gates else gates
+            if before in waiting:  # nothing waits for random weights
+                waiting[before].append(name)
+        return waiting
+
+    def updates(self, name: str) -> float:
+        """Return the updates of a run, with its first passes; 0 for an unchanged imported model."""
+        settings = self.settings
+        if name in self.runs:
+            run = self.runs[name]
+            anew = run.from_none or run.method == "scratch"
+            return self.from_scratch().updates if anew else settings.gates.updates
+        if settings.model.as_it_is:
+            return 0
+        run = self.trained[name]
+        measured = max(settings.train.updates - run.after, 0) if run.method == "importance" else 0
+        return settings.train.updates + FIRST_PASS * run.probability * measured
