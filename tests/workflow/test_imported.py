@@ -134,10 +134,8 @@ def _check_as_it_is(results: Path) -> None:
     assert about["check"]["largest_gap"] <= 1e-5 * about["check"]["largest_score"]
     syntax = list(csv.DictReader((results / f"heads/{PAIR}/baseline/seed1/syntax.csv").open()))
     assert {row["treebank"] for row in syntax} == {"synthetic_tiny.test"}
-    setting = "Model: own_small, imported, as it is: 2 encoder and 2 decoder layers"
-    page = (results / "report.html").read_text()
-    assert setting in page and "none here of an import, then 10 of fine-tuning" in page
-    assert "Data and scores" in page and "does training with masked heads help" not in page
+    setting = "Model: own_small, imported, without training: 2 encoder and 2 decoder layers"
+    assert setting in (results / "report.html").read_text()
     made = {path.stem for name in ("tables", "figures") for path in (results / name).iterdir()}
     assert {"bleu", "headmask_fig1"} <= made
     assert not made & {"curves", "headmask_table2", "headmask_frequency", "voita_fig2"}
