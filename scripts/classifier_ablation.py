@@ -9,9 +9,9 @@ from headcount.ablation.ablation import DEV
 from headcount.base import command
 from headcount.base.settings.ablation import ClassifierSettings
 from headcount.base.settings.flags import read_flags
-from headcount.classifiers.classifier import Classifier, write_classifier_ablation
-from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
 from headcount.model.machine import use_threads
+from headcount_hf.classifiers.classifier import Classifier, write_classifier_ablation
+from headcount_hf.classifiers.classifier_files import classifier_inputs, fetch_classifier
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.agreement import Agreement, OpenEngine, check_export
 from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import FORMS, export_model, files_of
 from headcount.store.model_folder import open_model
+from headcount_hf.export.agreement import Agreement, OpenEngine, check_export
+from headcount_hf.export.export import FORMS, export_model, files_of
 
 
 def main() -> None:

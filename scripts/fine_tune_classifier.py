@@ -8,10 +8,10 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.base.settings.flags import read_flags
-from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
-from headcount.classifiers.fine_tuning import fine_tune_classifier
 from headcount.data.entailment import read_pairs
 from headcount.model.machine import use_threads
+from headcount_hf.classifiers.classifier_files import classifier_inputs, fetch_classifier
+from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 
 
 def main() -> None:

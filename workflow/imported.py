@@ -39,7 +39,7 @@ class Imported:
 
     def _check_languages(self, pair: Pair) -> None:
         """Raise UserError where the model's folder, if it is there, is of other languages."""
-        from headcount.pretrained.languages import check_languages  # of imported models alone
+        from headcount_hf.pretrained.languages import check_languages  # of imported models alone
 
         model = self._models[self.name]
         folder = Path(model.path or Path(self.source(self.name).manifest).parent)
@@ -83,8 +83,8 @@ class Imported:
         So for a file of its own folder that says how text is cut and is not among pinned `files`.
         """
         for name in self.names:
-            from headcount.pretrained.families import CONFIG, check_sizes  # without torch
-            from headcount.pretrained.tokenizer_files import TOKENIZER, settings_files
+            from headcount_hf.pretrained.families import CONFIG, check_sizes  # without torch
+            from headcount_hf.pretrained.tokenizer_files import TOKENIZER, settings_files
 
             model = self._models[name]
             folder = Path(model.path or Path(self.source(name).manifest).parent)

@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,12 +14,12 @@ from script_runner import run_script
 from small_bert import save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.classifiers.classifier_files import (
+from headcount.model import machine
+from headcount_hf.classifiers.classifier_files import (
     classifier_inputs,
     fetch_classifier,
     read_classifier,
 )
-from headcount.model import machine
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -121,9 +122,10 @@ def test_x24_without_network_the_environment_is_at_fault(tmp_path, monkeypatch):
 def test_x24_nothing_need_have_loaded_the_hubs_faults_before(tmp_path):
     """In a process of its own: the library, which others of these tests import, loads them."""
     alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
+    alone["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "src")
     lines = (
         "from headcount.base import command",
-        "from headcount.classifiers.classifier_files import fetch_classifier",
+        "from headcount_hf.classifiers.classifier_files import fetch_classifier",
         f"command.run(lambda: fetch_classifier('some/model', '{COMMIT}'))",
     )
     words = [sys.executable, "-c", "\n".join(lines)]

@@ -9,8 +9,8 @@ from small_bert import pairs, save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.ablation import AblationSettings, ClassifierSettings
-from headcount.classifiers.classifier import Classifier, number_labels
 from headcount.data.entailment import Example
+from headcount_hf.classifiers.classifier import Classifier, number_labels
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_models_own_names_stand_and_can_be_put_in_another_order():
 
 def test_model_and_inputs_are_where_they_are_asked_to_be(folder, monkeypatch):
     """On a device that holds no numbers, as far as the model itself."""
-    monkeypatch.setattr("headcount.classifiers.classifier.pick_device", torch.device)
+    monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
     moved = Classifier.load(folder, device="meta")
     assert moved.encoder.device.type == "meta"
     seen = []

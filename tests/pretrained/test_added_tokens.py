@@ -15,14 +15,14 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.sentencepieces import TOKENIZER_UNIT, Marks, make_pieces
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.model.loss import token_losses
-from headcount.pretrained.families import Config
-from headcount.pretrained.hooked_folder import HookedFolder
-from headcount.pretrained.imports import write_imported
-from headcount.pretrained.library import LOCAL, OF_WEIGHTS
-from headcount.pretrained.pieces import read_pieces
-from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.hooks.hooked_folder import HookedFolder
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.library import LOCAL, OF_WEIGHTS
+from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.segment import segment_pretrained
 
 HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
 READ = [

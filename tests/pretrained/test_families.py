@@ -17,15 +17,15 @@ from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
-from headcount.pretrained.families import Config
-from headcount.pretrained.imports import write_imported
-from headcount.pretrained.languages import place_marks
-from headcount.pretrained.pieces import read_pieces
-from headcount.pretrained.segment import segment_pretrained
-from headcount.pretrained.weight_map import number_words
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.languages import place_marks
+from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.segment import segment_pretrained
+from headcount_hf.pretrained.weight_map import number_words
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 

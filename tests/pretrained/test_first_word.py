@@ -14,17 +14,17 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.deployment.agreement import check_export
-from headcount.deployment.ctranslate2_search import CTranslate2Search
 from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import export_model
 from headcount.heads.relevance import measure_relevance, relevance_values
 from headcount.model import machine
 from headcount.model.loss import token_losses
-from headcount.pretrained.weight_map import import_model
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.export.agreement import check_export
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.export import export_model
+from headcount_hf.pretrained.weight_map import import_model
 
 pytestmark = pytest.mark.slow
 

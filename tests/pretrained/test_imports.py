@@ -19,15 +19,15 @@ from headcount.base.settings.pretrained import load_models
 from headcount.base.settings.train import TrainSettings
 from headcount.data.trees import Tree, align_trees
 from headcount.model.attention import sinusoids
-from headcount.pretrained import check
-from headcount.pretrained.check import compare_with_library
-from headcount.pretrained.describe import describe
-from headcount.pretrained.families import Config, check_sizes
-from headcount.pretrained.imports import import_for
-from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount.training.imported_run import write_imported_run
+from headcount_hf.pretrained import check
+from headcount_hf.pretrained.check import compare_with_library
+from headcount_hf.pretrained.describe import describe
+from headcount_hf.pretrained.families import Config, check_sizes
+from headcount_hf.pretrained.imported_run import write_imported_run
+from headcount_hf.pretrained.imports import import_for
+from headcount_hf.pretrained.segment import segment_pretrained
 
 SIZES = {
     **{"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 4},

@@ -24,12 +24,12 @@ from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
 from headcount.data.spelling import spelling
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK, Vocabulary
-from headcount.pretrained.families import Config
-from headcount.pretrained.imports import write_imported
-from headcount.pretrained.pieces import read_pieces
-from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.segment import segment_pretrained
 
 LANGUAGES = ("en", "art")
 
