@@ -39,7 +39,7 @@ from headcount.model.machine import use_threads
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 WAYS = ("import", "hooks")
 WRITING = "writing"

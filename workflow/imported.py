@@ -83,8 +83,12 @@ class Imported:
         So for a file of its own folder that says how text is cut and is not among pinned `files`.
         """
         for name in self.names:
-            from headcount_hf.pretrained.families import CONFIG, check_sizes  # without torch
-            from headcount_hf.pretrained.tokenizer_files import TOKENIZER, settings_files
+            from headcount_hf.pretrained.families import (  # without torch
+                CONFIG,
+                TOKENIZER,
+                check_sizes,
+                settings_files,
+            )
 
             model = self._models[name]
             folder = Path(model.path or Path(self.source(name).manifest).parent)

@@ -1,6 +1,7 @@
 """Timing of models: what is counted, by a clock that the work itself moves."""
 
 import csv
+import itertools
 import json
 
 import pytest
@@ -20,6 +21,7 @@ from headcount.deployment.speed import (
     measure,
     read_sources,
     take_turns,
+    time_in_turns,
     write_speed,
 )
 from headcount.model import machine
@@ -38,6 +40,17 @@ def test_every_round_begins_with_another_contestant():
         (1, "a"), (1, "b"), (1, "c"),
         (2, "b"), (2, "c"), (2, "a"),
         (3, "c"), (3, "a"), (3, "b"),
+    ]  # fmt: skip
+
+
+def test_each_work_is_timed_alone_after_a_round_that_warms_up():
+    done, ticks = [], itertools.count()
+    works = {"importance": lambda: done.append("i"), "training": lambda: done.append("t")}
+    found = list(time_in_turns(works, 2, clock=lambda: float(next(ticks))))
+    assert "".join(done) == "ti" + "it" + "ti"
+    assert [tuple(each) for each in found[2:]] == [
+        (1, "importance", None, 1.0), (1, "training", None, 1.0),
+        (2, "training", None, 1.0), (2, "importance", None, 1.0),
     ]  # fmt: skip
 
 
@@ -83,8 +96,9 @@ def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
     assert all(row["seconds"] == expected[row["phase"], row["batch_size"]] for row in rows)
     # This search takes as many steps as a sentence is long: 2 + 1 + 3 + 1 + 2.
     assert {(row["phase"], row["steps"]) for row in rows} == {("encode", 5), ("decode", 9)}
-    assert [row["model"] for row in rows[::4]] == ["baseline", "gates-all-l0.01"] + [
-        "gates-all-l0.01", "baseline"] + ["baseline", "gates-all-l0.01"]  # fmt: skip
+    names = [row["model"] for row in rows]
+    assert all(one != other for one, other in zip(names[:8], names[1:8], strict=False))
+    assert names[0] != names[8] == names[17]  # each round begins with the next work
     assert {(row["model"], row["heads_left"], row["file_bytes"]) for row in rows} == {
         ("baseline", 3 * (2 + 3 + 3), 900),
         ("gates-all-l0.01", 5 + 6 + 6, 700),

@@ -21,7 +21,8 @@ from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export import ctranslate2_package
-from headcount_hf.export.ctranslate2_search import Best, CTranslate2Search, open_search
+from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search, search_with
+from headcount_hf.export.exported import Best
 
 pytestmark = pytest.mark.slow
 
@@ -202,10 +203,10 @@ def test_numbers_that_are_not_finite_are_refused(small, alpha):
         damaged = Deployed.open(*small[:2])
         damaged.model.decoder_norm.bias[0] = torch.nan
         with pytest.raises(UserError, match="scores are not finite numbers; its weights"):
-            CTranslate2Search(damaged, told)
+            search_with(damaged, told)
         large = Deployed.open(*small[:2])
         large.model.decoder_norm.weight.fill_(3e38)  # finite, and no product of two such numbers
-    search = CTranslate2Search(large, told)
+    search = search_with(large, told)
     with pytest.raises(UserError, match="scores are not finite numbers; its weights"):
         translate_lines(search, small[2])
 

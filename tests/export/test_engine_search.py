@@ -10,8 +10,9 @@ import headcount
 from headcount.base.files import read_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_export import CTranslate2Engine, positions_of
-from headcount_hf.export.huggingface_engine import HuggingFaceEngine
+from headcount_hf.export.ctranslate2_export import positions_of
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words
 
 pytestmark = pytest.mark.slow
@@ -38,7 +39,7 @@ def in_their_library(small, ours, folder):
 def opened(small, folder):
     pair = PairFolder(folder / "ours")
     rows = their_words(small.folder, pair)
-    return HuggingFaceEngine(folder / "back", rows, pair.prefix(), SEARCH, 64)
+    return HuggingFaceSearch(folder / "back", pair.segmenters(), SEARCH, 64, rows)
 
 
 def sources_of(folder, lines):
@@ -59,7 +60,7 @@ def test_a_model_without_generation_settings_goes_back_without(tmp_path):
         for folder in (tmp_path / "back", small.folder)
     )
     assert torch.equal(found, expected)
-    assert all(engine.translate(sources_of(tmp_path, LINES[:2])))
+    assert all(best.ids for best in engine.translate(sources_of(tmp_path, LINES[:2])))
 
 
 @pytest.mark.parametrize("layout", ["marian", "bart_json", "mbart_json"])
@@ -69,7 +70,7 @@ def test_what_makers_say_of_their_search_changes_nothing(layout, tmp_path):
     sources = sources_of(tmp_path, LINES[:3])
     expected = plain.translate(sources)
     prefix = list(PairFolder(tmp_path / "ours").prefix())
-    assert all(ids[: len(prefix)] == prefix for ids in expected)
+    assert all(best.ids[: len(prefix)] == prefix for best in expected)
     path = tmp_path / "back" / GENERATION
     begins = {"decoder_start_token_id": 5} if prefix else {}  # as of another language
     path.write_text(json.dumps((read_json(path) if path.exists() else {}) | MAKERS | begins))
@@ -86,11 +87,11 @@ def test_the_longest_output_is_of_each_sentence(program, tmp_path):
         pytest.importorskip("ctranslate2")
         ours.export(tmp_path / "back", program)
         pair = PairFolder(tmp_path / "ours")
-        engine = CTranslate2Engine(tmp_path / "back", pair.segmenters(), SEARCH, 64)
+        engine = CTranslate2Search(tmp_path / "back", pair.segmenters(), SEARCH, 64)
     assert positions_of(ours.module) == 64
     assert read_json(tmp_path / "back/export.json")["positions"] == 64
     (short,) = sources_of(tmp_path, LINES[:1])
     long = (short * 60)[:60]
     alone, beside = engine.translate([short]), engine.translate([long, short])
     assert beside[1] == alone[0]
-    assert len(beside[0]) <= 64 and len(beside[1]) <= len(short) + 10
+    assert len(beside[0].ids) < 64 and len(beside[1].ids) < len(short) + 10

@@ -24,8 +24,10 @@ from headcount.model import machine
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.agreement import Agreement, check_export
-from headcount_hf.export.ctranslate2_export import POSITIONS, CTranslate2Engine, padded_heads
+from headcount_hf.export.ctranslate2_export import POSITIONS, padded_heads
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
 from headcount_hf.export.export import export_model
+from headcount_hf.export.exported import Best
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
@@ -63,7 +65,7 @@ def opened(folder, bpe, *mask) -> Deployed:
 def to_ctranslate2(what, out, origin=None):
     """Write it there, and give what opens it."""
     export_model(what, "ctranslate2", None, out, origin or {})
-    return lambda asked: CTranslate2Engine(out, what.pair.segmenters(), asked, POSITIONS)
+    return lambda asked: CTranslate2Search(out, what.pair.segmenters(), asked, POSITIONS)
 
 
 def agreement(what, engine, text) -> Agreement:
@@ -100,13 +102,13 @@ def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, 
     pytest.importorskip("ctranslate2")
     what = opened(two_heads / "model", bpe)
     engine = to_ctranslate2(what, tmp_path / "out")
-    right = CTranslate2Engine.translate
+    right = CTranslate2Search.translate
 
-    def shifted(engine, sources):
-        found = right(engine, sources)
+    def shifted(*given):
+        found = right(*given)
         return [found[0], found[2], found[1]]
 
-    monkeypatch.setattr(CTranslate2Engine, "translate", shifted)
+    monkeypatch.setattr(CTranslate2Search, "translate", shifted)
     told = r"learnt\.txt:2: by this model the export's translation has a .* this is a bug"
     with pytest.raises(HeadcountError, match=told):
         agreement(what, engine, two_heads / "learnt.txt")
@@ -117,10 +119,12 @@ def test_another_translation_that_is_as_likely_is_no_fault(bpe, two_heads, tmp_p
     pytest.importorskip("ctranslate2")
     what = opened(two_heads / "model", bpe)
     engine = to_ctranslate2(what, tmp_path / "out")
-    right = CTranslate2Engine.translate
-    monkeypatch.setattr(
-        CTranslate2Engine, "translate", lambda *given: [ids[:-1] for ids in right(*given)]
-    )
+    right = CTranslate2Search.translate
+
+    def shorter(*given):
+        return [Best(best.ids[:-1], True) for best in right(*given)]
+
+    monkeypatch.setattr(CTranslate2Search, "translate", shorter)
     found = agreement(what, engine, two_heads / "learnt.txt")
     assert (found.same, found.sentences) == (0, 3)
 

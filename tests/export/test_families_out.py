@@ -24,7 +24,7 @@ from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.agreement import check_export
 from headcount_hf.export.ctranslate2_export import POSITIONS
 from headcount_hf.export.export import export_model
-from headcount_hf.export.huggingface_engine import HuggingFaceEngine
+from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words
 
 pytestmark = pytest.mark.slow
@@ -47,8 +47,8 @@ def test_in_and_out_again(layout, tmp_path):
     model.export(tmp_path / "back", "huggingface", small.folder)
     pair = PairFolder(tmp_path / "ours")
     prefix, rows = pair.prefix(), their_words(small.folder, pair)
-    engine = HuggingFaceEngine(tmp_path / "back", rows, prefix, SEARCH, POSITIONS)
-    src, tgt = pair.segmenters()
+    src, tgt = sides = pair.segmenters()
+    engine = HuggingFaceSearch(tmp_path / "back", sides, SEARCH, POSITIONS, rows)
     text = ParallelText(
         [src.encode(line) for line in LINES[:4]], [tgt.encode(line) for line in LINES[5:9]]
     )

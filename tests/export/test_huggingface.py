@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
@@ -19,9 +20,9 @@ from headcount.model.transformer import Transformer, copy_weights
 from headcount.search.beam_search import translate
 from headcount_hf.export import huggingface_export
 from headcount_hf.export.ctranslate2_export import POSITIONS
-from headcount_hf.export.huggingface_engine import HuggingFaceEngine
-from headcount_hf.export.huggingface_export import form_of_imported, form_of_ours
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.export.huggingface_export import HuggingFaceForm, form_of_imported, form_of_ours
+from headcount_hf.export.huggingface_search import HuggingFaceSearch
+from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
@@ -32,6 +33,7 @@ LONG = ParallelText(
     [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
 )
 # Of 3 + 2 + 2 layers of 4 heads, the first of decoder self-attention loses all of its.
+NO_PREFIX = (SimpleNamespace(prefix=()),) * 2
 SILENT = [0, 3, 5, 12, 13, 14, 15, 17, 21, 26]
 
 
@@ -45,10 +47,10 @@ def mask_of(grid, silent) -> torch.Tensor:
     return mask
 
 
-def written(form, folder) -> HuggingFaceEngine:
+def written(form, folder) -> HuggingFaceSearch:
     folder.mkdir()
     form.save(folder)
-    return HuggingFaceEngine(folder, form.rows, (), SEARCH, POSITIONS)
+    return HuggingFaceSearch(folder, NO_PREFIX, SEARCH, POSITIONS, form.rows)
 
 
 def generated(engine, ids) -> list[int]:
@@ -137,6 +139,7 @@ def test_what_begins_translations_may_have_been_trained(
             form_of_imported(model, heads, folder, rows_of(ours))
         return
     monkeypatch.setattr(huggingface_export, "first_free", lambda config: free)
+    monkeypatch.setattr(HuggingFaceForm, "_add_start", lambda form, folder: None)  # no tokeniser
     form = form_of_imported(model, heads, folder, rows_of(ours))
     engine = written(form, tmp_path / "back")
     assert engine.model.config.decoder_start_token_id == form.rows[1][BOS] == free
@@ -179,9 +182,9 @@ def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
     heads = [head for head, gate in zip(whole.grid.heads(), mask, strict=True) if gate]
     model = remove_heads(whole, mask)
     form = form_of_ours(model, heads)
-    assert (form.config["model_type"], form.silent) == ({"pre": "pegasus"}.get(norm, "marian"), 7)
+    assert (form.model_type, form.silent) == ({"pre": "pegasus"}.get(norm, "marian"), 7)
     engine = written(form, tmp_path / "out")
-    assert type(engine.model).__name__ == form.config["architectures"][0]
+    assert type(engine.model).__name__ == type(form.theirs).__name__
     batch = collate(TEXT, range(3))
     expected = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))
     found = engine.logits(batch.src, batch.tgt_in)
@@ -235,9 +238,9 @@ def test_what_theirs_cannot_express_is_named(changes, message):
 
 def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
-    told = r"transformers, found it not installed; run: pip install -e '\.\[bert\]'"
+    told = r"transformers, found it not installed; run: pip install -e '\.\[pretrained\]'"
     with pytest.raises(EnvironmentFault, match=told):
-        HuggingFaceEngine(tmp_path, ([], []), (), SEARCH, POSITIONS)
+        HuggingFaceSearch(tmp_path, NO_PREFIX, SEARCH, POSITIONS, ([], []))
 
 
 def test_the_folder_of_another_model_is_refused(tmp_path):

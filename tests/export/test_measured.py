@@ -2,25 +2,21 @@
 
 import csv
 import json
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from learnt_model import LEARNT, learnt
 from script_runner import run_script
 from small_run import segment
+from small_tokenizers import write_small, write_text
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.model import machine
 from headcount.store.model_folder import ModelFolder
-from headcount_hf.export import huggingface_engine
-from headcount_hf.export.contestants import Contestant, open_contestants
-from headcount_hf.export.huggingface_engine import text_of_one_language
-from headcount_hf.export.measured import COLUMNS, speed, time_contestants
-from headcount_hf.pretrained.library import Loaded
+from headcount_hf.export.huggingface_search import open_by_tokeniser
+from headcount_hf.export.measured import COLUMNS, open_models, speed
 
 
 @pytest.fixture(autouse=True)
@@ -36,41 +32,6 @@ def test_speed_and_its_interval():
     assert low == pytest.approx(4 * 2**-12.7062, rel=1e-4)
     assert high == pytest.approx(4 * 2**12.7062, rel=1e-4)
     assert speed(6, [2.0]) == (pytest.approx(3), "", "")
-
-
-def test_contestants_take_turns_and_the_first_round_does_not_count():
-    now, turns = [0.0], []
-
-    def work(name: str, seconds: float):
-        def translate(lines):
-            turns.append(name)
-            now[0] += seconds * len(turns)  # the n-th of all takes n times as long
-            return [f"{name}{len(turns)} {line}" for line in lines]
-
-        return Contestant(Path(name), "headcount", 1, Path(name), translate)
-
-    both = [work("a", 1.0), work("b", 10.0)]
-    found, seconds = time_contestants(both, ["x"], 2, lambda: now[0])
-    assert turns == ["b", "a", "a", "b", "b", "a"]
-    assert found == [["a2 x"], ["b1 x"]]
-    assert seconds == [[3.0, 6.0], [40.0, 50.0]]
-
-
-def test_a_marian_of_several_targets_is_refused(monkeypatch, tmp_path):
-    """Its lines begin with the code of one, which the folder does not tell."""
-    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
-    words = {"a": 0, ">>fra<<": 1, ">>ron<<": 2}
-    found = Loaded(SimpleNamespace(encoder=words), SimpleNamespace(), [])
-    monkeypatch.setattr(huggingface_engine, "load_whole", lambda *_: found)
-    with pytest.raises(UserError, match="code of their target, >>fra<< or one of 1 more"):
-        text_of_one_language(tmp_path, DecodeSettings())
-    del words[">>ron<<"]  # one may be left over, and is no choice
-    assert text_of_one_language(tmp_path, DecodeSettings()).model is found.model
-    monkeypatch.setattr(
-        huggingface_engine, "load_whole", lambda *_: found._replace(missing=["lm_head.weight"])
-    )
-    with pytest.raises(UserError, match="lack lm_head.weight, which the library would draw at"):
-        text_of_one_language(tmp_path, DecodeSettings())
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +98,12 @@ def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_models_of_many_languages_are_refused_where_theirs_measures(tmp_path):
-    from small_pretrained import saved_pretrained
-
-    saved_pretrained("m2m_100", tmp_path)
-    with pytest.raises(UserError, match="expected a model of two languages, marian, .*'m2m_100'"):
-        text_of_one_language(tmp_path, DecodeSettings())
+@pytest.mark.parametrize("layout", ["marian", "m2m100"])
+def test_models_of_several_target_languages_are_refused_where_theirs_measures(layout, tmp_path):
+    """Translations begin with the code of one, which the folder does not tell."""
+    small = write_small(layout, tmp_path / "theirs", write_text(tmp_path / "text"))
+    with pytest.raises(UserError, match="expected a model of two languages, found one of"):
+        open_by_tokeniser(small.folder, (None, None), DecodeSettings())
 
 
 @pytest.mark.slow
@@ -158,14 +119,14 @@ def test_an_imported_model_is_measured_with_its_own_tokenizer(folder, tmp_path):
     model.without(["enc_self.0.2"]).export(tmp_path / "back", "huggingface", tmp_path / "opus")
     settings = DecodeSettings(beam=2, length_penalty=0.0, max_length_factor=0.01)
     folders = [tmp_path / "ours", tmp_path / "back"]
-    contestants, target = open_contestants(folders, None, settings)
-    assert [(each.program, each.heads) for each in contestants] == [
+    models, target = open_models(folders, None, settings)
+    assert [(model.search.facts["engine"], model.heads) for model in models] == [
         ("headcount", 24),
         ("huggingface", 23),
     ]
     assert target.language == "art" and ModelFolder(folders[0]).settings.grid.size == 24
     lines = list(clean_lines(folder / "known.src"))
-    found = contestants[1].translate(lines)
+    found = models[1].translate(lines)
     assert found[3] == "" and all(found[:3])
     # At the longest output ours ends, and theirs takes another piece, of three letters here.
     expected = model.translate(lines, mask="enc_self.0.2", decode=settings)

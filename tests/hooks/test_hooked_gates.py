@@ -17,7 +17,7 @@ from headcount.training.score import mean_loss
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 SETTINGS = GatesSettings(updates=12, warmup_updates=2, peak_lr=1e-3, dev_interval=6, lr=0.3)
 TRAIN = TrainSettings(batch_tokens=20)

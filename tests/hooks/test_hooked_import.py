@@ -12,7 +12,7 @@ from headcount.heads.importance import measure_importance
 from headcount.model.loss import token_losses
 from headcount.model.observed import watch_attention
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 

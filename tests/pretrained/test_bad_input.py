@@ -13,7 +13,7 @@ from small_tokenizers import LINES, write_small, write_text
 
 from headcount.base.files import read_json
 from headcount.model import machine
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 
 @dataclass(frozen=True)

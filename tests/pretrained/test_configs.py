@@ -13,7 +13,7 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
 from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 GONE = object()
 MAY_LACK = ("scale_embedding", "tie_word_embeddings", "dropout", "attention_dropout")

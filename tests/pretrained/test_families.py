@@ -25,7 +25,7 @@ from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.languages import place_marks
 from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.segment import segment_pretrained
-from headcount_hf.pretrained.weight_map import number_words
+from headcount_hf.pretrained.weights import number_words
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 

@@ -13,7 +13,7 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.search.beam_search import translate
-from headcount_hf.pretrained.weight_map import import_model
+from headcount_hf.pretrained.weights import import_model
 
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
 TEXT = ParallelText(

@@ -10,14 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids
-from headcount.data.bpe import AnySegmenter
-from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
-from headcount.search.extent import longest_outputs, search_batches
 from headcount_hf.export.ctranslate2_package import load_ctranslate2
 
 POSITIONS = 1024
@@ -125,67 +121,3 @@ def _fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
 
 def _with_zero_rows(block: Tensor, rows: int) -> Tensor:
     return torch.cat((block, block.new_zeros(rows, *block.shape[1:])))
-
-
-class CTranslate2Engine:
-    """An exported model in CTranslate2, in fp32 on the CPU; sources and targets are ids."""
-
-    def __init__(
-        self,
-        folder: Path,
-        sides: tuple[AnySegmenter, AnySegmenter],
-        settings: DecodeSettings,
-        positions: int,
-    ):
-        """`sides`: the segmenters of source and target; `positions`: those the model knows."""
-        self.src, self.tgt = (side.vocabulary for side in sides)
-        self.prefix = sides[1].prefix
-        self.settings, self.positions = settings, positions
-        self.translator = load_ctranslate2().Translator(
-            str(folder), compute_type="float32", intra_threads=settings.threads
-        )
-
-    def translate(self, sources: list[Ids]) -> list[Ids]:
-        """The best of each source without length penalty, EOS at its end unless cut off."""
-        limits = longest_outputs(sources, self.settings, self.prefix, self.positions)
-        found: list[Ids] = [[]] * len(sources)
-        for numbers in search_batches(sources, self.settings.batch_tokens):
-            longest = max(limits[number] for number in numbers)
-            best = self._search([self.src.pieces(sources[n]) for n in numbers], longest)
-            for number, pieces in zip(numbers, best, strict=True):
-                found[number] = self._ids(pieces)[: limits[number]]
-        return found
-
-    def _search(self, sources: list[list[str]], longest: int) -> list[list[str]]:
-        """The best of each source of a batch, in pieces."""
-        found = self.translator.translate_batch(
-            sources,
-            target_prefix=[self.tgt.pieces(self.prefix)] * len(sources),
-            beam_size=self.settings.beam,
-            length_penalty=0.0,
-            max_input_length=0,  # else a longer source is cut without a word
-            max_decoding_length=longest,
-            min_decoding_length=0,
-            return_end_token=True,
-            suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
-        )
-        return [result.hypotheses[0] for result in found]
-
-    def _ids(self, pieces: list[str]) -> Ids:
-        """Their ids. The vocabulary takes the end, like any special piece, as unknown."""
-        ended = pieces[-1:] == self.tgt.pieces((EOS,))
-        return [*self.tgt.ids(pieces[:-1]), EOS] if ended else self.tgt.ids(pieces)
-
-    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
-        """Log-probability of each target with its end, in nats."""
-        found = self.translator.score_batch(
-            [self.src.pieces(ids) for ids in sources],
-            [self.tgt.pieces(ids) for ids in targets],
-            max_batch_size=self.settings.batch_tokens,
-            batch_type="tokens",
-            max_input_length=0,
-        )
-        return [sum(result.log_probs) for result in found]
-
-    def read(self, lines: list[str], sources: list[Ids]) -> None:
-        """CTranslate2 has no tokenizer."""

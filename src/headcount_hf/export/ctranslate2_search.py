@@ -7,14 +7,14 @@ wide; our length penalty decides among them. docs/guides/export.md says what sti
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import TranslateSettings
+from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
+from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
@@ -25,6 +25,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_export import export, positions_of
 from headcount_hf.export.ctranslate2_package import load_ctranslate2, refuse_overflow
+from headcount_hf.export.exported import Best, Exported
 
 COMPUTE_TYPES = {"ctranslate2": "float32", "ctranslate2-int8": "int8"}
 """CTranslate2's name of the arithmetic of each of its engines in the settings."""
@@ -33,22 +34,13 @@ PATIENCE = 1.5
 """Hypotheses that must end, by the width of the beam, before a sentence is finished. Ours goes on
 after a beam of them while a better one is left; at 1 CTranslate2 would miss some of those."""
 
-
-@dataclass(frozen=True)
-class Best:
-    """The best hypothesis of one sentence."""
-
-    ids: Ids  # without EOS
-    capped: bool  # as long as the longest output allowed, or cut off there
-
-
 _NOTHING = Best([], False)  # of an empty source
 
 
 def open_search(
     folder: ModelFolder, pair: PairFolder, mask: Mask, settings: TranslateSettings
 ) -> Search:
-    """The model in a folder, in the program that `settings.engine` names.
+    """Return the model in a folder, in the program that `settings.engine` names.
 
     `mask`: silent heads, as `read_mask` reads them. Raises UserError if the model was trained on
     other subwords than the pair's, and EnvironmentFault where CTranslate2 is not installed.
@@ -56,42 +48,58 @@ def open_search(
     if settings.engine == "headcount":
         return open_own_search(folder, pair, mask, settings)
     load_ctranslate2()  # first of all: without it there is nothing to do
-    return CTranslate2Search(Deployed.open(folder, pair, mask), settings)
+    return search_with(Deployed.open(folder, pair, mask), settings)
 
 
-class CTranslate2Search(Search):
+def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Search":
+    """Return a model on the CPU in CTranslate2.
+
+    Raises UserError if a weight of it is not a finite number: CTranslate2 would translate by such
+    weights without a word. Raises EnvironmentFault where its int8 is noise on this machine.
+    """
+    if not all(weight.isfinite().all() for weight in what.model.parameters()):
+        raise UserError(NOT_FINITE)
+    sides = what.pair.segmenters()
+    with tempfile.TemporaryDirectory() as folder:  # read whole as it is loaded
+        export(what.model, *(side.vocabulary for side in sides), Path(folder))
+        return CTranslate2Search(
+            Path(folder), sides, settings, positions_of(what.model), settings.engine
+        )
+
+
+class CTranslate2Search(Exported):
     """A model in CTranslate2 on the CPU; each thread takes whole batches."""
 
-    def __init__(self, what: Deployed, settings: TranslateSettings):
-        """`what`: a model on the CPU. Raises UserError if a weight of it is not a finite number.
+    own_sides = None
 
-        CTranslate2 would translate by such weights without a word. Raises EnvironmentFault where
-        its int8 is noise on this machine.
-        """
-        if not all(weight.isfinite().all() for weight in what.model.parameters()):
-            raise UserError(NOT_FINITE)
-        self.sides = what.pair.segmenters()
-        self.settings = settings
-        self.positions = positions_of(what.model)
-        package, kind = load_ctranslate2(), COMPUTE_TYPES[settings.engine]
+    def __init__(
+        self,
+        folder: Path,
+        sides: tuple[AnySegmenter, AnySegmenter],
+        settings: DecodeSettings,
+        positions: int,
+        engine: str = "ctranslate2",
+    ):
+        """`sides`: the segmenters of source and target; `positions`: those the model knows."""
+        self.sides, self.settings, self.positions = sides, settings, positions
+        package, kind = load_ctranslate2(), COMPUTE_TYPES[engine]
         if kind == "int8":
             refuse_overflow(package)
-        version = metadata.version("ctranslate2")
-        self.facts = {"engine": settings.engine, "compute_type": kind, "ctranslate2": version}
+        self.facts = {"engine": engine, "compute_type": kind}
+        self.facts["ctranslate2"] = metadata.version("ctranslate2")
         self.facts["patience"] = PATIENCE if settings.length_penalty else 1
-        self._src, self._tgt = (side.vocabulary for side in self.sides)
+        self._src, self._tgt = (side.vocabulary for side in sides)
         self._end = self._tgt.pieces((EOS,))
-        with tempfile.TemporaryDirectory() as folder:  # read whole as it is loaded
-            export(what.model, self._src, self._tgt, Path(folder))
-            self._translator = package.Translator(
-                folder, compute_type=kind, inter_threads=settings.threads, intra_threads=1
-            )
+        self._translator = package.Translator(
+            str(folder), compute_type=kind, inter_threads=settings.threads, intra_threads=1
+        )
 
-    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Best]:
-        """The best translation of each source, in the order given; an empty source stays empty."""
+    def translate(
+        self, sources: list[Ids], done: Callable[[int], object] = lambda sentences: None
+    ) -> Sequence[Best]:
+        """Return the best translation of each source in order; an empty source stays empty."""
         settings = self.settings
-        prefix = self.sides[1].prefix
-        limits = longest_outputs(sources, settings, prefix, self.positions)
+        limits = longest_outputs(sources, settings, self.sides[1].prefix, self.positions)
         batches = search_batches(sources, settings.batch_tokens)
         best = [_NOTHING] * len(sources)
         with batches_of("decode", settings.batch_tokens):
@@ -99,14 +107,14 @@ class CTranslate2Search(Search):
                 self._begin([sources[n] for n in numbers], max(limits[n] for n in numbers))
                 for numbers in batches
             ]
-            for numbers, found in zip(batches, begun, strict=True):
-                for number, each in zip(numbers, found, strict=True):
-                    best[number] = self._choose(each.result(), limits[number])
+            for numbers, results in zip(batches, begun, strict=True):
+                for number, result in zip(numbers, results, strict=True):
+                    best[number] = self._choose(result.result(), limits[number])
                 done(len(numbers))
         return best
 
     def _begin(self, sources: list[Ids], longest: int) -> list[Any]:
-        """Have a batch translated in the background; gives what waits for each sentence."""
+        """Have a batch translated in the background; return what waits for each sentence."""
         alpha, beam = self.settings.length_penalty, self.settings.beam
         return self._translator.translate_batch(
             [self._src.pieces(ids) for ids in sources],
@@ -119,14 +127,14 @@ class CTranslate2Search(Search):
             num_hypotheses=beam if alpha else 1,
             return_scores=True,
             return_end_token=True,
-            max_input_length=0,
+            max_input_length=0,  # else a longer source is cut without a word
             max_decoding_length=longest,
             min_decoding_length=0,
             suppress_sequences=[[piece] for piece in self._tgt.pieces((PAD, BOS))],
         )
 
     def _choose(self, result: Any, limit: int) -> Best:
-        """The best by our length penalty of those that ended in time; else the first, cut off.
+        """Return the best by our length penalty that ended in time; else the first, cut off.
 
         Raises UserError where a score is not finite, as weights that are too large make it.
         """
@@ -142,3 +150,14 @@ class CTranslate2Search(Search):
             return Best(self._tgt.ids(result.hypotheses[0])[: limit - 1], True)
         pieces = result.hypotheses[max(values, key=values.get)]
         return Best(self._tgt.ids(pieces[:-1]), len(pieces) == limit)
+
+    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
+        """Return the log-probability of each target with its end, in nats."""
+        scored = self._translator.score_batch(
+            [self._src.pieces(ids) for ids in sources],
+            [self._tgt.pieces(ids) for ids in targets],
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        return [sum(result.log_probs) for result in scored]

@@ -12,22 +12,19 @@ from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import Form, copy_segmenters, own_form, write_export
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.agreement import Engine, OpenEngine
-from headcount_hf.export.ctranslate2_export import (
-    CTranslate2Engine,
-    export,
-    padded_heads,
-    positions_of,
-)
+from headcount_hf.export.agreement import OpenExported
+from headcount_hf.export.ctranslate2_export import export, padded_heads, positions_of
 from headcount_hf.export.ctranslate2_package import load_ctranslate2
-from headcount_hf.export.huggingface_engine import HuggingFaceEngine, folders_own_text
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.exported import Exported
 from headcount_hf.export.huggingface_export import form_of_imported, form_of_ours
+from headcount_hf.export.huggingface_search import HuggingFaceSearch, own_sides
 from headcount_hf.pretrained.imports import imported_files, their_words
 from headcount_hf.pretrained.segment import LANGUAGE_CODES
 
 FORMS = ("headcount", "ctranslate2", "huggingface")
 
-Check = Callable[[OpenEngine], object]
+Check = Callable[[OpenExported], object]
 """What compares a written model with ours; raises HeadcountError where they differ."""
 
 
@@ -35,7 +32,7 @@ Check = Callable[[OpenEngine], object]
 class _Opened(Form):
     """A form, and what opens a folder of it in its program."""
 
-    engine: Callable[[Path, DecodeSettings], Engine] | None = None
+    open: Callable[[Path, DecodeSettings], Exported] | None = None
 
 
 def export_model(
@@ -64,7 +61,7 @@ def export_model(
     def checked(part: Path) -> object:
         """Compare what was written aside; messages have the name that the folder will have."""
         try:
-            return check(lambda settings: written.engine(part, settings))
+            return check(lambda settings: written.open(part, settings))
         except HeadcountError as fault:
             raise type(fault)(str(fault).replace(str(part), str(out))) from fault
 
@@ -91,15 +88,17 @@ def _as_ctranslate2(what: Deployed) -> _Opened:
         export(what.model, src, tgt, part)
         copy_segmenters(what, part, (SEGMENTATION, *CODES))
 
-    told = (
+    summary = (
         f"{encoder} heads in every layer of the encoder, {decoder} in those of the decoder, "
         "silent ones included"
     )
     positions = positions_of(what.model)
+
+    def opened(folder: Path, settings: DecodeSettings) -> Exported:
+        return CTranslate2Search(folder, sides, settings, positions)
+
     facts = {"heads_a_layer": {"encoder": encoder, "decoder": decoder}, "positions": positions}
-    return _Opened(
-        save, told, facts, lambda folder, asked: CTranslate2Engine(folder, sides, asked, positions)
-    )
+    return _Opened(save, summary, facts, opened)
 
 
 def _as_huggingface(what: Deployed, pretrained: Path | None) -> _Opened:
@@ -114,13 +113,15 @@ def _as_huggingface(what: Deployed, pretrained: Path | None) -> _Opened:
         if pretrained is None:
             copy_segmenters(what, part, SEGMENTERS)
 
-    prefix, positions = what.pair.prefix(), form.config["max_position_embeddings"]
+    positions = form.theirs.config.max_position_embeddings
 
-    def engine(folder: Path, settings: DecodeSettings) -> Engine:
-        found = HuggingFaceEngine(folder, form.rows, prefix, settings, positions)
+    def opened(folder: Path, settings: DecodeSettings) -> Exported:
+        sides = what.pair.segmenters()
+        search = HuggingFaceSearch(folder, sides, settings, positions, form.rows)
         if pretrained:
-            found.text = folders_own_text(folder, found, what.pair.segmentation()[LANGUAGE_CODES])
-        return found
+            codes = what.pair.segmentation()[LANGUAGE_CODES]
+            search.own_sides = own_sides(search, folder, codes)
+        return search
 
-    facts = {"model_type": form.config["model_type"], "silent_heads": form.silent}
-    return _Opened(save, form.told(), facts | {"positions": positions}, engine)
+    facts = {"model_type": form.model_type, "silent_heads": form.silent, "positions": positions}
+    return _Opened(save, form.summary(), facts, opened)

@@ -12,39 +12,29 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
+from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.fetching.models import RECORD
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
-from headcount.store.model_folder import save_weights
 from headcount_hf.export.ctranslate2_export import POSITIONS
 from headcount_hf.pretrained.families import CONFIG, EPSILON, Config
+from headcount_hf.pretrained.languages import GENERATION
+from headcount_hf.pretrained.library import (
+    SEQ2SEQ,
+    input_files,
+    of_hugging_face,
+    open_tokeniser,
+    open_whole,
+)
 from headcount_hf.pretrained.pieces import read_pieces
-from headcount_hf.pretrained.tokenizer_files import add_special
-from headcount_hf.pretrained.weight_map import (
-    FIRST_POSITION,
-    embedding_names,
-    their_weights,
-)
-from headcount_hf.pretrained.weights_file import (
-    WEIGHTS,
-    positions_name,
-    read_weights,
-    sinusoid_names,
-    their_sinusoids,
-)
+from headcount_hf.pretrained.weights import fill_theirs
 
-_GENERATION = "generation_config.json"
-_TEXT = (".json", ".spm", ".model", ".txt")
-"""How files of their tokenizers end; neither code nor pickles."""
-
-_CLASSES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
 _SIDES = ("encoder", "decoder")
 
 Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
@@ -55,32 +45,49 @@ _FREE = {"preset", "heads", "d_head", "dropout", "attention_dropout"}
 
 @dataclass(frozen=True)
 class HuggingFaceForm:
-    """What is written, and which of their words stands behind each of our ids."""
+    """The library's model, and which of their words stands behind each of our ids."""
 
-    config: Config
-    generation: dict[str, Any] | None  # None: the library takes what the config says
-    weights: dict[str, Tensor]
+    theirs: nn.Module
     rows: Rows
     silent: int  # heads
-    pretrained: Path | None  # where the tokenizer lies
+    pretrained: Path | None = None  # where the tokeniser lies
     start: int | None = None  # the word that translations begin with, where it is a new one
 
+    @property
+    def model_type(self) -> str:
+        """Return the family's name."""
+        return self.theirs.config.model_type
+
     def save(self, folder: Path) -> None:
-        """Write config, weights, and the tokenizer of an imported model."""
-        for path in sorted(self.pretrained.iterdir()) if self.pretrained else ():
-            of_others = path.name == RECORD or path.name.endswith(".index.json")
-            if path.suffix in _TEXT and not of_others:
+        """Write config, weights, and the tokeniser of an imported model."""
+        self.theirs.save_pretrained(folder, max_shard_size="100GB")
+        if self.pretrained is None:
+            return
+        (folder / GENERATION).unlink(missing_ok=True)  # the makers' own search, if any
+        for path in input_files(self.pretrained, PRETRAINED_SOURCES):
+            if path.name != CONFIG and ".safetensors" not in path.name:
                 shutil.copyfile(path, folder / path.name)
         if self.start is not None:
-            add_special(folder, f"<decoder_start_{self.start}>", self.start)
-        write_json(folder / CONFIG, self.config.values)
-        if self.generation is not None:
-            write_json(folder / _GENERATION, self.generation)
-        save_weights(folder / WEIGHTS, self.weights)
+            self._add_start(folder)
 
-    def told(self) -> str:
-        """What a person should know of the folder."""
-        size = sum(weight.nbytes for weight in self.weights.values()) / 1e6
+    def _add_start(self, folder: Path) -> None:
+        """Make what translations begin with a special word of the tokeniser in a folder."""
+        tokeniser = open_tokeniser(folder)
+        name = f"<decoder_start_{self.start}>"
+        tokeniser.add_tokens([name], special_tokens=True)
+        if tokeniser.convert_tokens_to_ids(name) != self.start:
+            raise UserError(
+                f"{self.pretrained}: expected a tokeniser whose next id is {self.start}, found "
+                f"{tokeniser.convert_tokens_to_ids(name)}; take --to ctranslate2"
+            )
+        tokeniser.save_pretrained(folder)
+        search = folder / GENERATION
+        if search.exists():
+            write_json(search, read_json(search) | {"decoder_start_token_id": self.start})
+
+    def summary(self) -> str:
+        """Return what a person should know of the folder."""
+        size = sum(weight.nbytes for weight in self.theirs.parameters()) / 1e6
         text = (
             "the tokenizer's files are those of the imported model"
             if self.pretrained
@@ -88,41 +95,42 @@ class HuggingFaceForm:
             "headcount.load(MODEL) has encode and decode"
         )
         return (
-            f"a {self.config['model_type']} of {size:.1f} MB; {self.silent} of its heads "
+            f"a {self.model_type} of {size:.1f} MB; {self.silent} of its heads "
             "are silent, rows and columns of zeros, so that it is no smaller and no faster than "
             f"with all of them (--to ctranslate2 and --to headcount are); {text}"
         )
 
 
 def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
-    """A model that was trained here: Marian with layer norm after each sum, Pegasus before.
+    """Return a model that was trained here: Marian with layer norm after each sum, else Pegasus.
 
     `heads`: the places of its heads among all. Their ε of layer norm is 1e-5, whatever ours is.
     Raises UserError for what neither can express.
     """
-    config = Config(Path(CONFIG), _values_of_ours(model))
-    _check_ours(model, config)
-    whole, silent = _with_all_heads(model, heads, config["encoder_attention_heads"])
+    kind = "pegasus" if model.settings.norm == "pre" else "marian"
+    _check_ours(model, kind)
+    library, values = of_hugging_face("transformers", SEQ2SEQ), _values_of_ours(model, kind)
+    whole, silent = _with_all_heads(model, heads, values["encoder_attention_heads"])
+    theirs = library.AutoModelForSeq2SeqLM.from_config(library.AutoConfig.for_model(kind, **values))
+    config = Config.model_validate(values | {"folder": Path(), "model_type": kind})
     rows = tuple(list(range(each.num_embeddings)) for each in _embeddings(model))
-    weights = their_weights(whole, config, *rows)
-    if config["model_type"] == "pegasus":  # which keeps its sinusoids in the file
-        weights |= {positions_name(side): their_sinusoids(config, POSITIONS) for side in _SIDES}
-    generation = {
-        "decoder_start_token_id": BOS,
-        "pad_token_id": PAD,
-        "bos_token_id": BOS,
-        "eos_token_id": EOS,
-        "suppress_tokens": [PAD, BOS],
-        "max_length": POSITIONS,
-        "num_beams": DecodeSettings().beam,
-    }
-    return HuggingFaceForm(config, generation, weights, rows, silent, None)
+    fill_theirs(theirs, whole, config, *rows)
+    theirs.generation_config = library.GenerationConfig(
+        decoder_start_token_id=BOS,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        suppress_tokens=[PAD, BOS],
+        max_length=POSITIONS,
+        num_beams=DecodeSettings().beam,
+    )
+    return HuggingFaceForm(theirs, rows, silent)
 
 
 def form_of_imported(
     model: Transformer, heads: Sequence[Head], folder: Path, rows: Rows
 ) -> HuggingFaceForm:
-    """A model that was imported from a folder, or came of one, as another of the same family.
+    """Return a model that was imported from a folder, or came of one, as another of its family.
 
     What was not changed since goes back to the bit. `heads`: the places of its heads in the
     imported model; `rows`: those that importing gave. Raises UserError for a folder of another
@@ -131,33 +139,32 @@ def form_of_imported(
     config = Config.read(folder)
     _check_imported(model, config)
     ids, rows, start = _words(model, config, rows)
-    values = {**config.values, "dtype": "float32"}  # what ours are, however theirs were stored
-    values.pop("torch_dtype", None)
-    path = folder / _GENERATION
-    generation = read_json(path) if path.is_file() else None
+    theirs = open_whole(folder)
     if start is not None:
-        keys = ("vocab_size", "decoder_vocab_size") if config.joint else ("decoder_vocab_size",)
-        values |= {key: len(ids[1]) for key in keys if key in values}
-        begins = {"decoder_start_token_id": start}
-        values |= begins
-        generation = generation if generation is None else generation | begins
-    config = Config(config.path, values)
-    whole, silent = _with_all_heads(model, heads, config["encoder_attention_heads"])
-    named = {name for side in _SIDES for name in embedding_names(config, side)}
-    others = {n: w.float() for n, w in read_weights(folder).items() if n not in named}
-    weights = others | their_weights(whole, config, *ids)
-    if config.family.positions == "table":
-        for name in map(positions_name, _SIDES):  # rows that no position reads stay what they are
-            weights[name][:FIRST_POSITION] = others[name][:FIRST_POSITION]
-    for name in sinusoid_names(config) & others.keys():  # they may be rounded to half precision
-        weights[name] = their_sinusoids(config, len(others[name]))
-    return HuggingFaceForm(config, generation, weights, rows, silent, folder, start)
+        theirs = _with_word(theirs, config, start, len(ids[1]))
+    theirs.generation_config = type(theirs.generation_config)()  # the makers' file is copied
+    whole, silent = _with_all_heads(model, heads, config.encoder_attention_heads)
+    fill_theirs(theirs, whole, config, *ids)
+    return HuggingFaceForm(theirs, rows, silent, folder, start)
+
+
+def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.Module:
+    """Return their model with room for one more word, with which translations begin."""
+    theirs.config.decoder_start_token_id = start
+    for key in ("vocab_size", "decoder_vocab_size") if config.joint else ("decoder_vocab_size",):
+        if hasattr(theirs.config, key):
+            setattr(theirs.config, key, words)
+    larger = type(theirs)(theirs.config).eval()
+    shapes = {name: weight.shape for name, weight in larger.state_dict().items()}
+    old = theirs.state_dict().items()
+    larger.load_state_dict({n: w for n, w in old if w.shape == shapes[n]}, strict=False)
+    return larger
 
 
 def _words(
     model: Transformer, config: Config, rows: Rows
 ) -> tuple[tuple[list[int], list[int]], Rows, int | None]:
-    """For each of their words our id, for each of our ids their word, of both sides; a new word.
+    """Return for each of their words our id, for each of our ids their word, and a new word.
 
     What translations begin with has an id of its own here. As long as its row is the copy that
     importing made, the word that it was copied from stands for it. Once it was trained, it becomes
@@ -177,7 +184,7 @@ def _words(
     if not config.family.output_bias:
         raise UserError(
             f"{config.path}: model_type: expected one with a bias of words, found "
-            f"{config['model_type']!r}: what this model begins translations with was trained and "
+            f"{config.model_type!r}: what this model begins translations with was trained and "
             "needs a word of its own there, which nothing would close; take --to ctranslate2"
         )
     start = first_free(config)
@@ -189,9 +196,8 @@ def _words(
 
 
 def first_free(config: Config) -> int:
-    """Return the first id behind the pieces and special words of both sides."""
-    special = (config["pad_token_id"], config["eos_token_id"])
-    return 1 + max(*special, *(max(side.ids.values()) for side in read_pieces(config).sides))
+    """Return the first id behind the pieces of both sides."""
+    return read_pieces(config, open_tokeniser(config.folder)).first_free
 
 
 def _by_row(rows: list[int]) -> list[int]:
@@ -202,7 +208,7 @@ def _by_row(rows: list[int]) -> list[int]:
 def _with_all_heads(
     model: Transformer, heads: Sequence[Head], count: int
 ) -> tuple[Transformer, int]:
-    """The model with `count` heads in every layer, and how many of them are silent."""
+    """Return the model with `count` heads in every layer, and how many of them are silent."""
     for head in heads:
         if head.head >= count:
             raise UserError(
@@ -217,15 +223,11 @@ def _embeddings(model: Transformer) -> tuple[nn.Embedding, nn.Embedding]:
     return model.src_embedding, model.tgt_embedding
 
 
-def _values_of_ours(model: Transformer) -> dict[str, Any]:
-    """What config.json says of a model that was trained here."""
+def _values_of_ours(model: Transformer, kind: str) -> dict[str, Any]:
+    """Return what config.json says of a model that was trained here."""
     settings = model.settings
-    kind = "pegasus" if settings.norm == "pre" else "marian"
     src, tgt = (each.num_embeddings for each in _embeddings(model))
-    joint = model.own_src_embedding is None
     values = {
-        "model_type": kind,
-        "architectures": [_CLASSES[kind]],
         "vocab_size": src,
         "encoder_layers": settings.encoder_layers,
         "decoder_layers": settings.decoder_layers,
@@ -236,27 +238,25 @@ def _values_of_ours(model: Transformer) -> dict[str, Any]:
         "dropout": settings.dropout,
         "activation_dropout": settings.dropout,
         "attention_dropout": settings.attention_dropout,
-        "is_encoder_decoder": True,
-        "tie_word_embeddings": True,
         "pad_token_id": PAD,
         "bos_token_id": BOS,
         "eos_token_id": EOS,
         "decoder_start_token_id": BOS,
         "forced_eos_token_id": None,
-        "dtype": "float32",
     }
     for side in _SIDES:
         values[f"{side}_ffn_dim"] = settings.d_ff
         values[f"{side}_attention_heads"] = settings.d_model // settings.head_width
     if kind == "marian":
+        joint = model.own_src_embedding is None
         values |= {"decoder_vocab_size": tgt, "share_encoder_decoder_embeddings": joint}
     return values
 
 
-def _check_ours(model: Transformer, config: Config) -> None:
+def _check_ours(model: Transformer, kind: str) -> None:
     """Raise UserError naming the first setting that neither a Marian nor a Pegasus has."""
     settings, width = model.settings, model.settings.head_width
-    apart = config["model_type"] == "pegasus" and model.own_src_embedding is not None
+    apart = kind == "pegasus" and model.own_src_embedding is not None
     sizes = f"{settings.d_model} and d_head {width}"
     imported = "expected of an imported model alone, whose folder --pretrained names, found"
     wrong = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from headcount.base.files import sha256
 from headcount.base.settings.model import ModelSettings
 from headcount_hf.pretrained.families import Config
-from headcount_hf.pretrained.imports import generation_file, imported_files
+from headcount_hf.pretrained.imports import imported_files
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
@@ -23,7 +23,7 @@ def describe(folder: Path, hub: str | None = None, commit: str | None = None) ->
     yield "  citation: see the model card"
     yield from [f"  hub: {hub}", f"  revision: {commit}"] if hub else [f"  path: {folder}"]
     yield "  files:"
-    for path in [*imported_files(folder), *generation_file(folder)]:
+    for path in imported_files(folder):
         yield f"    {path.name}: {sha256(path)}"
     yield "# in config/<experiment>.yaml"
     yield "text: {normal_form: none}"

@@ -1,52 +1,35 @@
-"""Encoder-decoders of Hugging Face's library that our Transformer computes as they do."""
+"""Encoder-decoders of Hugging Face's library that our Transformer computes as they do.
+
+Nothing here imports torch or the library, so that an experiment's plan can read a config.
+"""
 
 import json
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, keyed, shown
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import LARGEST
-from headcount_hf.pretrained.tokenizer_files import TOKENIZER, TOKENIZER_CONFIG, told
 
 CONFIG = "config.json"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+_OF_TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
 EPSILON = 1e-5
 """Of layer norm, in all families: PyTorch's own, which stands in no config."""
-
-_ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
 
 CHOSEN = {"preset", "dropout", "attention_dropout"}
 """Settings of the model that its weights do not decide."""
 
 _HEADS = "encoder_attention_heads"
-_START = "decoder_start_token_id"
-_IDS = ("pad_token_id", "eos_token_id", _START)
-_SIZES = (
-    *("vocab_size", "decoder_vocab_size", "max_position_embeddings", "d_model"),
-    *("encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim"),
-    *(_HEADS, "decoder_attention_heads"),
-)
-_SHARES = ("dropout", "attention_dropout")
-_SWITCHES = ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings")
 
-
-_CLASSES = {
-    "marian": ("Marian",),
-    "m2m_100": ("M2M100", "Nllb"),
-    "bart": ("Bart", "Roberta"),
-    "mbart": ("MBart", "MBart50"),
-    "pegasus": ("Pegasus",),
-}
-"""Tokenisers of each family that our readers know."""
-_GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
-"""Tokenisers of any family, which are a tokenizer.json."""
-_UNREAD = ("auto_map", "split_special_tokens", "sp_model_kwargs", "do_lower_case")
-"""Settings with which the library cuts text in a way that our readers do not."""
+Size = Annotated[int, Field(ge=1, le=LARGEST)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Id = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -58,8 +41,6 @@ class Family:
     """Marian's, which are ours in another order of the width; M2M100's; or learnt ones."""
     embedding_norm: bool = False
     output_bias: bool = True
-    start_told: bool = True
-    """Whether its config tells what translations begin with; else it is always a language."""
     scale_embedding: bool = False
     attention_dropout: float = 0.0
     """These two where the config leaves them out, as in the library's own class of configs."""
@@ -75,27 +56,47 @@ FAMILIES = {
         attention_dropout=0.1,
     ),
     "bart": Family("post", "table", embedding_norm=True),
-    "mbart": Family("pre", "table", embedding_norm=True, start_told=False),
+    "mbart": Family("pre", "table", embedding_norm=True),
 }
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseModel):
     """The config.json of a model that can be imported."""
 
-    path: Path
-    values: dict[str, Any]
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
+
+    folder: Path
+    model_type: Literal["marian", "pegasus", "m2m_100", "bart", "mbart"]
+    vocab_size: Size
+    decoder_vocab_size: Size | None = None
+    max_position_embeddings: Size
+    d_model: Size
+    encoder_layers: Size
+    decoder_layers: Size
+    encoder_ffn_dim: Size
+    decoder_ffn_dim: Size
+    encoder_attention_heads: Size
+    decoder_attention_heads: Size
+    activation_function: Literal["relu", "swish", "silu", "gelu"]
+    dropout: Share = 0.1
+    attention_dropout: Share
+    scale_embedding: bool
+    tie_word_embeddings: bool = True
+    share_encoder_decoder_embeddings: bool = True
+    pad_token_id: Id
+    eos_token_id: Id
+    decoder_start_token_id: Id | None = None
 
     @classmethod
     def read(cls, folder: Path) -> "Config":
-        """That of a folder.
+        """Return the config in a folder.
 
-        Raises UserError if it is not there, damaged, of another kind of model, or has a value of
-        another type or range.
+        Raises UserError if it is not there, damaged, of another kind of model, or has a value that
+        our Transformer cannot have.
         """
         path = folder / CONFIG
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(path.read_bytes())
             kind = values["model_type"]
         except FileNotFoundError as fault:
             raise UserError(f"{path}: expected the config of a model, found no file") from fault
@@ -106,108 +107,87 @@ class Config:
                 f"{path}: model_type: expected one of {', '.join(FAMILIES)}, found {kind!r}; our "
                 "Transformer cannot compute other architectures"
             )
-        found = cls(path, values)
-        found._check_values()
-        found._check_ids()
-        return found
+        return checked(cls, values | {"folder": folder}, lambda key: f"{path}: {keyed(key)}")
 
-    def _check_values(self) -> None:
-        """Raise UserError for a size, share or switch that is none."""
-        known = [key for key in (*_SIZES, *_SHARES, *_SWITCHES) if key in self.values]
-        for key in known:
-            value = self.values[key]
-            if key == "decoder_vocab_size" and value is None:  # as without the key
-                continue
-            if key in _SIZES and not (type(value) is int and 1 <= value <= LARGEST):
-                raise self._wrong(key, f"a whole number from 1 to {LARGEST}")
-            if key in _SHARES and not (type(value) in (int, float) and 0 <= value < 1):
-                raise self._wrong(key, "a number from 0 and less than 1")
-            if key in _SWITCHES and type(value) is not bool:
-                raise self._wrong(key, "true or false")
-        width = self["d_model"]
-        if self.family.positions != "table" and (width % 2 or width < 4):
-            raise self._wrong("d_model", "an even number from 4, half of it sines")
-        if width % self[_HEADS]:
-            raise self._wrong(_HEADS, f"a number that divides d_model, {width}")
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: Any) -> Any:
+        family = FAMILIES[given["model_type"]]
+        names = ("scale_embedding", "attention_dropout")
+        return {name: getattr(family, name) for name in names} | given
 
-    def _check_ids(self) -> None:
-        """Raise UserError for the id of a special word that is missing, or none of a word."""
+    @model_validator(mode="after")
+    def _check(self) -> "Config":
+        """Raise ValueError for a value that does not fit the others, or ours."""
         last = min(self.vocabulary_sizes) - 1
-        for key in _IDS:
-            if key == _START and not self.family.start_told and self.values.get(key) is None:
-                continue
-            if key not in self.values:
-                raise self._lacks(key)
-            if type(self.values[key]) is not int or not 0 <= self.values[key] <= last:
-                raise self._wrong(key, f"a whole number from 0 to {last}, the id of one word")
+        for key in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
+            told_elsewhere = key.startswith("decoder") and self.model_type == "mbart"
+            number = getattr(self, key)
+            self._require(
+                number <= last if number is not None else told_elsewhere,
+                key,
+                f"a whole number from 0 to {last}, the id of one word",
+            )
+        width, heads = self.d_model, self.encoder_attention_heads
+        self._require(
+            self.family.positions == "table" or (width % 2 == 0 and width > 2),
+            *("d_model", "an even number from 4, half of it sines"),
+        )
+        self._require(width % heads == 0, _HEADS, f"a number that divides d_model, {width}")
+        for key in ("encoder_ffn_dim", _HEADS):
+            other, value = key.replace("encoder", "decoder"), getattr(self, key)
+            alike = getattr(self, other) == value
+            self._require(alike, other, f"{value} as {key}, both sides being alike here")
+        self._require(
+            *(self.tie_word_embeddings, "tie_word_embeddings"),
+            "true, as our output layer is the embedding",
+        )
+        return self
+
+    def _require(self, right: bool, key: str, expected: str) -> None:
+        if not right:
+            raise ValueError(f"{key}: expected {expected}; found {shown(getattr(self, key))}")
 
     @property
     def family(self) -> Family:
-        """That of its `model_type`."""
-        return FAMILIES[self.values["model_type"]]
+        """Return the family of this `model_type`."""
+        return FAMILIES[self.model_type]
 
-    def __getitem__(self, key: str) -> Any:
-        """The value of a key. Raises UserError if it is not there, or null."""
-        if self.values.get(key) is None:
-            raise self._lacks(key)
-        return self.values[key]
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self.folder / CONFIG
 
     @property
     def joint(self) -> bool:
         """Whether both sides share one embedding, and the ids of their pieces."""
-        return bool(self.values.get("share_encoder_decoder_embeddings", True))
+        return self.share_encoder_decoder_embeddings
 
     @property
     def vocabulary_sizes(self) -> tuple[int, int]:
         """Words of source and target, those that only fill the embedding up included."""
-        return self["vocab_size"], self.values.get("decoder_vocab_size") or self["vocab_size"]
+        return self.vocab_size, self.decoder_vocab_size or self.vocab_size
 
     def settings(self) -> ModelSettings:
-        """Ours, which make the same function. Raises UserError naming what ours cannot express."""
-        if not self.values.get("tie_word_embeddings", True):
-            raise self._other("tie_word_embeddings", "true, as our output layer is the embedding")
-        if self["activation_function"] not in list(_ACTIVATIONS):
-            raise self._other("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
-        family = self.family
+        """Return our settings that make the same function. Raises UserError for too large ones."""
+        family, activation = self.family, self.activation_function
         found = {
-            "encoder_layers": self["encoder_layers"],
-            "decoder_layers": self["decoder_layers"],
-            "d_model": self["d_model"],
-            "d_ff": self._alike("encoder_ffn_dim", "decoder_ffn_dim"),
-            "heads": self._alike(_HEADS, "decoder_attention_heads"),
+            "encoder_layers": self.encoder_layers,
+            "decoder_layers": self.decoder_layers,
+            "d_model": self.d_model,
+            "d_ff": self.encoder_ffn_dim,
+            "heads": self.encoder_attention_heads,
             "norm": family.norm,
             "norm_epsilon": EPSILON,
             "embedding_norm": family.embedding_norm,
-            "activation": _ACTIVATIONS[self["activation_function"]],
-            "scale_embedding": self.values.get("scale_embedding", family.scale_embedding),
-            "position_table": 0
-            if family.positions == "sinusoids"
-            else self["max_position_embeddings"],
+            "activation": "silu" if activation == "swish" else activation,
+            "scale_embedding": self.scale_embedding,
+            "position_table": self.max_position_embeddings * (family.positions != "sinusoids"),
             "output_bias": True,  # it closes the row of BOS, which is none of their words
-            "dropout": self.values.get("dropout", 0.1),
-            "attention_dropout": self.values.get("attention_dropout", family.attention_dropout),
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
         }
         return checked(ModelSettings, found, lambda key: f"{self.path}: {keyed(key)}")
-
-    def _alike(self, encoder: str, decoder: str) -> int:
-        if self[encoder] != self[decoder]:
-            raise self._other(decoder, f"{self[encoder]} as {encoder}, both sides being alike here")
-        return self[encoder]
-
-    def _other(self, key: str, expected: str) -> UserError:
-        return UserError(f"{self.path}: {key}: expected {expected}; found {self.values[key]!r}")
-
-    def _wrong(self, key: str, expected: str) -> UserError:
-        return UserError(
-            f"{self.path}: {key}: expected {expected}, found {shown(self.values[key])}; correct it "
-            "as its makers tell, or fetch the file again"
-        )
-
-    def _lacks(self, key: str) -> UserError:
-        return UserError(
-            f"{self.path}: {key}: expected a value, found none; add it as its makers tell, or "
-            "fetch the file again"
-        )
 
 
 def check_sizes(folder: Path, settings: ModelSettings) -> None:
@@ -225,43 +205,14 @@ def check_sizes(folder: Path, settings: ModelSettings) -> None:
         )
 
 
-def tokenizer_class(config: Config) -> str:
-    """Return the class of an imported model's tokeniser, or nothing if no file names it.
-
-    Raises UserError for a class or a setting with which text is cut in a way that is not known.
-    """
-    folder, kind, name = config.path.parent, config["model_type"], ""
-    known = [f"{name}Tokenizer{end}" for name in _CLASSES[kind] for end in ("", "Fast")]
-    known += _GENERIC if kind != "marian" and (folder / TOKENIZER).exists() else ()
-    for path, say in (
-        (config.path, config.values.get),
-        (folder / TOKENIZER_CONFIG, lambda key: told(folder, key)),
-    ):
-        name = say("tokenizer_class") or name
-        wrong = {key: "none" for key in _UNREAD if say(key)}
-        if name not in ("", *known):
-            wrong["tokenizer_class"] = f"one of {', '.join(known)}"
-        for key, expected in wrong.items():
-            raise UserError(
-                f"{path}: {key}: expected {expected}, as text is cut here as by this family's own "
-                f"tokenisers, found {shown(say(key))}; this model cannot be imported"
-            )
-    return name
+def settings_files(folder: Path) -> list[Path]:
+    """Return the files that say how a tokenizer is used and which tokens were added to it."""
+    return [folder / name for name in _OF_TOKENIZER if (folder / name).exists()]
 
 
-def is_mbart50(config: Config) -> bool:
-    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
-    if "MBart" in (name := tokenizer_class(config)):
-        return "MBart50" in name
-    return config.values.get("decoder_start_token_id") == config["eos_token_id"]
-
-
-def known_codes(family: str, folder: Path) -> list[str]:
-    """Return the languages that a class of tokenisers knows, in the order of their ids."""
-    text = resources.files("headcount_hf.pretrained").joinpath("languages.yaml").read_text("utf-8")
-    known = yaml.safe_load(text)
-    if family not in list(known):
-        raise UserError(
-            f"{folder}: language_codes: expected one of {', '.join(known)}, found {family!r}"
-        )
-    return known[family]
+def stated(path: Path, key: str) -> Any:
+    """Return the value of a key in a JSON file, None without it; UserError if it is damaged."""
+    try:
+        return json.loads(path.read_bytes()).get(key) if path.exists() else None
+    except (ValueError, AttributeError) as fault:
+        raise UserError(f"{path}: damaged, expected an object of settings ({fault})") from fault

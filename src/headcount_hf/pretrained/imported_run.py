@@ -19,11 +19,11 @@ from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_r
 from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.imports import (
-    generation_file,
     import_for,
     imported_files,
     with_settings,
 )
+from headcount_hf.pretrained.languages import GENERATION
 
 IMPORT_FILE = "import.json"
 
@@ -46,7 +46,7 @@ def write_imported_run(
     """
     check_sizes(folder, settings)
     imported, dev = import_for(folder, pair), pair.read("dev")
-    check = compare_with_library(folder, imported, pair.first_pairs("dev", None), pair)
+    check = compare_with_library(imported, pair.first_pairs("dev", None), pair)
     model = with_settings(imported.model, settings).to(pick_device(train.device))
     loss = mean_loss(model, dev, train.batch_tokens)
     row = dict.fromkeys(CURVE_COLUMNS) | {"step": 0, "epoch": 0, "dev_loss": loss, "seconds": 0}
@@ -62,7 +62,7 @@ def write_imported_run(
 
 def _told(folder: Path) -> dict[str, Any]:
     """Where a model comes from, its files, and how its makers search for translations."""
-    record, search = folder / RECORD, generation_file(folder)
+    record, search = folder / RECORD, folder / GENERATION
     known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
     files = {
         path.name: {"sha256": sha256(path), "bytes": path.stat().st_size}
@@ -71,7 +71,7 @@ def _told(folder: Path) -> dict[str, Any]:
     return {
         "model": known["model"],
         "revision": known["revision"],
-        "model_type": Config.read(folder)["model_type"],
+        "model_type": Config.read(folder).model_type,
         "files": files,
-        "generation": read_json(search[0]) if search else None,
+        "generation": read_json(search) if search.exists() else None,
     }

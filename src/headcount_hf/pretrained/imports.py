@@ -2,54 +2,54 @@
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.folders import SIDES
+from headcount.base.folders import PRETRAINED_SOURCES, SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.check import compare_with_library
-from headcount_hf.pretrained.families import CONFIG, Config, check_sizes
+from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.languages import Placement, place_marks
+from headcount_hf.pretrained.library import input_files, no_weights, open_tokeniser
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
 from headcount_hf.pretrained.segment import LANGUAGE_CODES
-from headcount_hf.pretrained.weight_map import Imported, Numbering, import_model, number_words
-from headcount_hf.pretrained.weights_file import WEIGHTS, weights_file
+from headcount_hf.pretrained.weights import Imported, Numbering, import_model, number_words
 
 
 def imported_files(folder: Path) -> list[Path]:
-    """What is read of the folder of a pretrained model. Raises UserError where there is no such."""
-    return [folder / CONFIG, weights_file(folder), *read_pieces(Config.read(folder)).files]
-
-
-def generation_file(folder: Path) -> list[Path]:
-    """What tells how the makers of a model search for translations, in a list; empty without it."""
-    return [path for path in [folder / "generation_config.json"] if path.exists()]
+    """Return the files that a pretrained model is read from. Raises UserError without a model."""
+    Config.read(folder)
+    found = input_files(folder, PRETRAINED_SOURCES)
+    if not any(path.suffix == ".safetensors" for path in found):
+        raise no_weights(folder)
+    return found
 
 
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
-    """For each id of source and target in a pair that of a pretrained model.
+    """Return for each id of source and target in a pair the id in a pretrained model.
 
     Raises UserError unless the pair was cut into its pieces.
     """
-    numbering = _read(folder, pair)[2]
+    _, _, _, numbering = _read(folder, pair)
     return numbering.src_rows, numbering.tgt_rows
 
 
 def import_for(folder: Path, pair: PairFolder) -> Imported:
-    """The model in a folder, for a pair that is cut into its pieces.
+    """Return the model in a folder, for a pair that is cut into its pieces.
 
     Standard error is told if weights were stored in another format than float32. Raises UserError
     for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
     """
-    pieces, placement, _ = _read(folder, pair)
+    tokeniser, pieces, placement, _ = _read(folder, pair)
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
     if imported.format != "float32":
-        print(f"{folder / WEIGHTS}: {imported.format}, read as float32", file=sys.stderr)
-    return imported
+        print(f"{folder}: {imported.format}, read as float32", file=sys.stderr)
+    return replace(imported, tokeniser=tokeniser)
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
@@ -60,13 +60,13 @@ def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, 
     imported = import_for(folder, pair)
     facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
     facts |= {"provenance": origin, **pair.subwords()}
-    facts["check"] = compare_with_library(folder, imported, pair.read("dev"), pair)
+    facts["check"] = compare_with_library(imported, pair.read("dev"), pair)
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
 
 
 def with_settings(model: Transformer, settings: ModelSettings) -> Transformer:
-    """The same model with an experiment's settings, whose dropout may be another."""
+    """Return the same model with an experiment's settings, whose dropout may be another."""
     sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
     ours = Transformer(settings, *sizes, model.own_src_embedding is None)
     copy_weights(ours, dict(model.named_parameters()))
@@ -80,30 +80,34 @@ def imported_start(folder: Path, pair: PairFolder, settings: ModelSettings) -> T
     """
     check_sizes(folder, settings)
     imported = import_for(folder, pair)
-    check = compare_with_library(folder, imported, pair.first_pairs("dev", None), pair)
+    check = compare_with_library(imported, pair.first_pairs("dev", None), pair)
     print(f"imported {folder}: {check}", file=sys.stderr)
     return with_settings(imported.model, settings)
 
 
-def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
-    """What a pretrained model says of subwords, in the languages of a pair; its pieces are these.
+def _read(folder: Path, pair: PairFolder) -> tuple[Any, Pieces, Placement, Numbering]:
+    """Return what a pretrained model says of subwords, in the languages of a pair.
 
-    Raises UserError if the pair was cut into others.
+    That is its tokeniser, told these languages. Raises UserError unless the pair was cut into its
+    pieces.
     """
-    config = Config.read(folder)
-    pieces, about = read_pieces(config), pair.segmentation()
+    config, about = Config.read(folder), pair.segmentation()
     if LANGUAGE_CODES not in about:
         raise _other_pieces(folder, pair, "those of a model that was trained here")
-    placement = place_marks(config, pieces, about[LANGUAGE_CODES])
+    codes = about[LANGUAGE_CODES]
+    named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
+    tokeniser = open_tokeniser(folder, **named)
+    pieces = read_pieces(config, tokeniser)
+    placement = place_marks(config, pieces, codes)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
-    found = pair.vocabularies()
+    own = pair.vocabularies()
     for side, rows in enumerate((numbering.src_rows, numbering.tgt_rows)):
         names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
-        others = found[side].pieces(range(len(found[side])))
+        others = own[side].pieces(range(len(own[side])))
         if names != others:
             what = f"{len(others)} others of {SIDES[side]}"
             raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
-    return pieces, placement, numbering
+    return tokeniser, pieces, placement, numbering
 
 
 def _other_pieces(folder: Path, pair: PairFolder, found: str) -> UserError:

@@ -1,19 +1,19 @@
 """How a model is told which languages it reads and writes, and where a sentence has its marks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.settings.names import contradict
 from headcount.data.sentencepieces import Marks
-from headcount_hf.pretrained.families import Config, is_mbart50
-from headcount_hf.pretrained.pieces import Pieces, no_codes
-from headcount_hf.pretrained.tokenizer_files import told
+from headcount_hf.pretrained.families import CONFIG, TOKENIZER_CONFIG, Config, stated
+from headcount_hf.pretrained.pieces import Pieces
 
+GENERATION = "generation_config.json"
 Codes = Sequence[str | None]
 """Of source and target: what the model calls their languages; None where it is not told."""
 
@@ -32,12 +32,12 @@ class Placement:
 def choose_codes(
     config: Config, pieces: Pieces, languages: Sequence[str], given: Codes
 ) -> tuple[str | None, str | None]:
-    """The codes of both languages, as far as the model is told them.
+    """Return the codes of both languages, as far as the model is told them.
 
     `given`: those that were asked for; without one it is the language's own name. Raises UserError
     with the nearest names for one that the model does not have, and for one that it is not told.
     """
-    is_told = _told_sides(config, pieces, given)
+    is_told = told_sides(config, pieces, given)
     chosen: list[str | None] = []
     for name, needed, language, code in zip(SIDES, is_told, languages, given, strict=True):
         if needed:
@@ -59,51 +59,56 @@ def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None
     """
     sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
     for side, key, language, code in sides:
-        stated = code or told(folder, key)
-        if stated and contradict(str(stated), language):
-            where = f"--{side}-code" if code else f"{folder}: {key} of tokenizer_config.json"
+        named = code or stated(folder / TOKENIZER_CONFIG, key)
+        if named and contradict(str(named), language):
+            where = f"--{side}-code" if code else f"{folder}: {key} of {TOKENIZER_CONFIG}"
             raise UserError(
                 f"{where}: expected {language}, a language of the pair in its direction, found "
-                f"{stated!r}; name a model and a pair of the same direction"
+                f"{named!r}; name a model and a pair of the same direction"
             )
 
 
-def check_forced(config: Config, pieces: Pieces, target: str | None) -> None:
-    """Raise UserError where a folder lets translations begin with another language's code."""
-    path = config.path.parent / "generation_config.json"
-    search = read_json(path) if path.exists() else {}
-    codes = {pieces.sides[1].ids[piece]: code for code, piece in pieces.languages.items()}
+def check_forced(folder: Path, languages: Mapping[int, str], target: str | None) -> None:
+    """Raise UserError where a folder lets translations begin with another language's code.
+
+    `languages`: names by their ids.
+    """
     for key in ("forced_bos_token_id", "decoder_start_token_id"):
-        forced = codes.get(search.get(key, config.values.get(key)), target)
+        number = stated(folder / GENERATION, key)
+        number = stated(folder / CONFIG, key) if number is None else number
+        forced = languages.get(number, target)
         if forced != target:
             raise UserError(
-                f"{path.parent}: {key}: expected the id of {target}, found that of {forced}; this "
+                f"{folder}: {key}: expected the id of {target}, found that of {forced}; this "
                 f"model was made to translate into that. If it knows {target} too, remove {key}"
             )
 
 
+def check_legacy(folder: Path, tokeniser: Any) -> None:
+    """Raise UserError for a tokeniser that puts the code of a language behind a sentence."""
+    if getattr(tokeniser, "legacy_behaviour", False):
+        raise UserError(
+            f"{folder}: legacy_behaviour: expected false, as the code of a language stands "
+            "before a sentence; found true, with which it stands behind; set it to false, as "
+            "NLLB was trained"
+        )
+
+
 def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
-    """What stands where, given codes as `choose_codes` returns them.
+    """Return what stands where, given codes as `choose_codes` returns them.
 
     OPUS-MT: the target's code before the source. NLLB, M2M100 and mBART50: each side begins with
     its own code. mBART: the source ends with its end and its code, the decoder begins with the
     target's. BART: each side begins with `<s>`.
     """
-    kind = config["model_type"]
-    if kind == "m2m_100" and told(pieces.folder, "legacy_behaviour"):
-        raise UserError(
-            f"{pieces.folder}: legacy_behaviour: expected false, as the code of a language stands "
-            "before a sentence; found true, with which it stands behind; set it to false, as "
-            "NLLB was trained"
-        )
-    special, words = pieces.special, pieces.words
+    kind, special, words = config.model_type, pieces.special, pieces.words
     src, tgt = (() if code is None else (pieces.languages[code],) for code in codes)
-    if kind == "mbart" and not is_mbart50(config):
+    if kind == "mbart" and not _is_mbart50(config):
         ids = pieces.sides[0].ids
-        end = next(name for name, number in ids.items() if number == config["eos_token_id"])
+        end = next(name for name, number in ids.items() if number == config.eos_token_id)
         # A source of ours ends with one id and no more: it is their code, and the end before it a
         # piece like others.
-        source = Marks((), (end,), _each_once([*special, end]), words)
+        source = Marks((), (end,), special, words)
         marks = source, Marks((), (), special, words)
         return Placement(marks, start=ids[tgt[0]], src_end=ids[src[0]])
     if kind == "marian":
@@ -113,20 +118,32 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
     return Placement((Marks(src, (), special, words), Marks(tgt, (), special, words)))
 
 
-def _told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
+def _is_mbart50(config: Config) -> bool:
+    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
+    paths = (config.folder / TOKENIZER_CONFIG, config.path)
+    name = next(filter(None, (stated(path, "tokenizer_class") for path in paths)), "")
+    if "MBart" in name:
+        return "MBart50" in name
+    return config.decoder_start_token_id == config.eos_token_id
+
+
+def told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
     """Whether the model is told the language of source and target."""
-    kind, known = config["model_type"], pieces.languages
+    kind, known = config.model_type, pieces.languages
     if kind == "marian":  # one code is no choice: a model of one language may have it left over
         return False, len(known) > 1 or (len(known) == 1 and given[1] is not None)
     if kind not in ("m2m_100", "mbart"):
         return False, False
     if not known:
-        raise no_codes(pieces.folder)
+        raise UserError(
+            f"{pieces.folder}: expected languages among the special tokens of the tokeniser, found "
+            "none; a tokenizer.json has them"
+        )
     return True, True
 
 
 def _find(pieces: Pieces, flag: str, code: str) -> str:
-    """The code by its own name or its piece's."""
+    """Return the code by its own name or its piece's."""
     known = pieces.languages
     by_piece = {piece: name for name, piece in known.items()}
     found = code if code in known else by_piece.get(code)
@@ -139,14 +156,10 @@ def _find(pieces: Pieces, flag: str, code: str) -> str:
 
 
 def _nearest(code: str, known: Iterable[str]) -> list[str]:
-    """Names that begin alike first, then by how much they share."""
+    """Return names that begin alike first, then by how much they share."""
 
     def distance(name: str) -> tuple[bool, float, str]:
         alike = name[:2].lower() == code[:2].lower()
         return not alike, -SequenceMatcher(None, name.lower(), code.lower()).ratio(), name
 
     return sorted(known, key=distance)[:_NEAREST]
-
-
-def _each_once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

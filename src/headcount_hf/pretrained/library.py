@@ -5,7 +5,7 @@ Nothing of theirs is ever run: weights are read as safetensors, and code beside 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,16 +16,16 @@ from torch import nn
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.packages import optional_package
+from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
-from headcount_hf.pretrained.weights_file import check_finite
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
 """What every folder is read with: nothing is fetched, and no code beside the files is run."""
-OF_WEIGHTS = {**LOCAL, "use_safetensors": True, "dtype": torch.float32}
-"""What every model is read with."""
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Files of which every tokeniser of the library has one."""
+_FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+"""Formats of weights that are not quantised, as their files call them."""
 
 
 class Kind(NamedTuple):
@@ -36,45 +36,64 @@ class Kind(NamedTuple):
     extra: str  # of this project, that installs the library for it
 
 
-class Loaded(NamedTuple):
-    """What a folder holds."""
-
-    tokeniser: Any
-    model: nn.Module  # in evaluation mode
-    missing: list[str]  # weights that the folder lacks, which the library makes up
-    unknown: Sequence[str] = ()  # weights in the folder that the library passes over
+SEQ2SEQ = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
 
 
 def of_hugging_face(package: str, kind: Kind) -> Any:
-    """One of their packages. Raises EnvironmentFault where it is missing."""
-    return optional_package(package, f"{kind.name}s", f"run: pip install -e '.[{kind.extra}]'")
+    """Return one of their packages. Raises EnvironmentFault where it is missing."""
+    theirs = optional_package(package, f"{kind.name}s", f"run: pip install -e '.[{kind.extra}]'")
+    if package == "transformers":
+        theirs.utils.logging.disable_progress_bar()
+    return theirs
 
 
 def no_weights(name: Path | str) -> UserError:
-    """The fault of a folder, or of a model on the hub, that has pickles only."""
+    """Return the fault of a folder, or of a model on the hub, that has pickles only."""
     return UserError(
         f"--model {name}: expected weights as .safetensors, found none; pickled weights "
         "(.bin, .pt) can run code and are not read. Convert the model, or name another"
     )
 
 
-def input_files(folder: Path) -> list[Path]:
-    """The files that a model and its tokeniser are read from."""
-    return sorted(path for pattern in CLASSIFIER_SOURCES for path in folder.glob(pattern))
+def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+    """Return the files that a model and its tokeniser are read from."""
+    found = {path for kind in kinds for path in folder.glob(kind)}
+    return sorted(path for path in found if path.name != RECORD)
 
 
-def load_whole(
-    folder: Path, kind: Kind, of_tokeniser: Mapping[str, Any], of_model: Mapping[str, Any]
-) -> Loaded:
-    """Tokeniser and model of a folder, each told more by name; in fp32 however it is stored.
+def stored_formats(folder: Path) -> str:
+    """Return the formats of the weights in a folder, such as `float16`.
 
-    Raises UserError for a folder without a whole model of this kind, with weights in pickles only,
-    without a tokeniser, with weights that are NaN or infinite, and for a model that needs code of
-    its own; EnvironmentFault where the library is missing.
+    Raises UserError for a folder without weights, a damaged file and quantised weights.
+    """
+    found = set()
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safetensors.safe_open(path, "pt") as file:
+                kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+        except (safetensors.SafetensorError, OSError) as fault:
+            raise UserError(
+                f"{path}: not a whole safetensors file ({fault}); fetch it again"
+            ) from fault
+        for name, kind in kinds.items():
+            if kind not in _FORMATS:
+                raise UserError(
+                    f"{path}: {name}: expected floating-point numbers, found {kind}; take the "
+                    "model before it was quantised"
+                )
+        found |= set(map(_FORMATS.get, kinds.values()))
+    if not found:
+        raise no_weights(folder)
+    return ", ".join(sorted(found))
+
+
+def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
+    """Return the tokeniser of a folder; `more`: arguments of the library.
+
+    Raises UserError for a folder without one that the library can read alone, EnvironmentFault
+    where the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
-    if not list(folder.glob("*.safetensors")):
-        raise no_weights(folder)
     if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):
         raise UserError(  # the library would make one up for some families, without any word
             f"--model {folder}: expected a tokeniser beside the weights, found no file of one; "
@@ -82,11 +101,43 @@ def load_whole(
             "of a model of ours has none: give the folder that it was made from to "
             "scripts/importance.py, masking.py or ablation.py"
         )
-    try:
-        tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **LOCAL, **of_tokeniser)
-        model, report = getattr(theirs, kind.automatic).from_pretrained(
-            folder, **OF_WEIGHTS, **of_model, output_loading_info=True
+    return _opened(theirs.AutoTokenizer, folder, kind, more)
+
+
+def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> tuple[nn.Module, list[str]]:
+    """Return the model of a folder in evaluation mode, in fp32, and the weights that it lacks.
+
+    Raises UserError for a folder without a model of this kind, with weights in pickles only,
+    quantised, not finite, or unknown to the model, and for a model that needs code of its own;
+    EnvironmentFault where the library is missing.
+    """
+    theirs = of_hugging_face("transformers", kind)
+    stored_formats(folder)
+    more |= {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+    model, report = _opened(getattr(theirs, kind.automatic), folder, kind, more)
+    for name, weight in model.state_dict().items():
+        check_finite(f"--model {folder}: {name}", weight)
+    # Tables of positions that the library computes itself may be there.
+    unknown = [key for key in report["unexpected_keys"] if "embed_positions.weight" not in key]
+    if unknown:
+        raise UserError(
+            f"--model {folder}: expected the weights that {CONFIG} describes and no others, found "
+            f"{len(unknown)} more, the first of them {min(unknown)}; fetch both files again"
         )
+    return model.eval(), sorted({*report["missing_keys"], *_lacking_output(folder, model)})
+
+
+def open_whole(folder: Path, kind: Kind = SEQ2SEQ) -> nn.Module:
+    """Return the model of a folder as `open_model` does; UserError if it lacks a weight."""
+    model, missing = open_model(folder, kind)
+    if missing:
+        raise drawn_at_random(folder, missing[0], "is it whole?")
+    return model
+
+
+def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
+    try:
+        return reader.from_pretrained(folder, **LOCAL, **more)
     except MemoryError:
         raise
     except Exception as fault:  # whatever the library's parts raise, bare Exception among it
@@ -100,10 +151,15 @@ def load_whole(
             f"--model {folder}: expected a whole {kind.name} and its tokeniser that need no code "
             f"of their own: {' '.join(str(fault).split())[:200]}"
         ) from fault
-    for name, weight in model.state_dict().items():
-        check_finite(f"--model {folder}: {name}", weight)
-    missing = {*report["missing_keys"], *_lacking_output(folder, model)}
-    return Loaded(tokeniser, model.eval(), sorted(missing), sorted(report["unexpected_keys"]))
+
+
+def check_finite(place: str, weight: torch.Tensor) -> None:
+    """Raise UserError if a weight is NaN or infinite, or too large for float32."""
+    if not torch.isfinite(weight).all():
+        raise UserError(
+            f"{place}: expected finite numbers in float32, found NaN or infinite ones; take a "
+            "checkpoint from before the training broke down"
+        )
 
 
 def _lacking_output(folder: Path, model: nn.Module) -> set[str]:
@@ -115,44 +171,40 @@ def _lacking_output(folder: Path, model: nn.Module) -> set[str]:
     if output is None or told.get("tie_word_embeddings") is not False:
         return set()
     place = next(name for name, module in model.named_modules() if module is output)
-    names = {f"{place}.{name}" for name, _ in output.named_parameters()}
+    return {f"{place}.{name}" for name, _ in output.named_parameters()} - set(_stored(folder))
+
+
+def _stored(folder: Path) -> Iterator[str]:
     for path in folder.glob("*.safetensors"):
         with safetensors.safe_open(path, "pt") as file:
-            names -= set(file.keys())
-    return names
+            yield from file.keys()
 
 
 @torch.no_grad()
-def compute_sinusoids(model: nn.Module) -> None:
-    """Put computed sinusoids in place of tables that a file may hold in half precision."""
+def compute_sinusoids(folder: Path, model: nn.Module) -> None:
+    """Put computed sinusoids in place of tables that a file may hold in half precision.
+
+    Raises UserError for a table with other values.
+    """
     for module in model.modules():
         if hasattr(module, "create_weight"):  # of Marian's and Pegasus's tables
-            module.weight.copy_(module.create_weight())
+            computed = module.create_weight()
+            if not torch.allclose(module.weight, computed, rtol=0, atol=1e-2):
+                raise UserError(
+                    f"{folder}: expected positions as sinusoids, found a table of other values; "
+                    "our Transformer computes no other positions"
+                )
+            module.weight.copy_(computed)
 
 
 def target_codes(tokeniser: Any) -> list[str]:
-    """Codes such as >>fra<< of a Marian's tokeniser, which stand before sources."""
+    """Return codes such as >>fra<< of a Marian's tokeniser, which stand before sources."""
     return [word for word in getattr(tokeniser, "encoder", ()) if re.fullmatch(">>.+<<", word)]
 
 
 def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:
-    """The fault of a folder that lacks a weight, with what to ask oneself."""
+    """Return the fault of a folder that lacks a weight, with what to ask oneself."""
     return UserError(
         f"--model {folder}: the weights lack {weight}, which the library would draw at "
         f"random, or copy from the embedding; {asked}"
     )
-
-
-def check_whole(folder: Path, found: Loaded) -> None:
-    """Raise UserError if a folder lacks weights of its model, or has weights of another.
-
-    Tables of positions that the library computes itself may be there.
-    """
-    if found.missing:
-        raise drawn_at_random(folder, found.missing[0], "is it whole?")
-    unknown = [name for name in found.unknown if "embed_positions.weight" not in name]
-    if unknown:
-        raise UserError(
-            f"--model {folder}: expected the weights that {CONFIG} describes and no others, found "
-            f"{len(unknown)} more, the first of them {unknown[0]}; fetch both files again"
-        )

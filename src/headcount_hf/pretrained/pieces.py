@@ -1,120 +1,70 @@
-"""The subwords of a pretrained model: what cuts its text, and the id of every piece."""
+"""The subwords of a pretrained model: what cuts its text, and the id of every piece.
 
+The library's tokeniser is the authority on both. Text goes into the same pieces here, but names of
+special pieces in a text are text like any other.
+"""
+
+import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.folders import SIDES
-from headcount.data.sentencepieces import (
-    TOKENIZER_UNIT,
-    UNIT,
-    Marks,
-    RunningPieces,
-    load_sentencepiece,
-    make_pieces,
-)
+from headcount.base.settings.faults import shown
+from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, RunningPieces, make_pieces
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
-from headcount_hf.pretrained.families import Config, is_mbart50, known_codes, tokenizer_class
-from headcount_hf.pretrained.tokenizer_files import (
-    TOKENIZER,
-    TOKENIZER_CONFIG,
-    TokenizerFile,
-    added_tokens,
-    byte_level,
-    ends,
-    named_special,
-    read_bytes,
-    read_ids,
-    settings_files,
-    stated_tokens,
-    told,
-)
+from headcount_hf.pretrained.families import TOKENIZER_CONFIG, Config, stated
 
 Ids = dict[str, int]
 
-_SENTENCEPIECE = "a SentencePiece model"
-_FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-"""Its first ids; pieces of a SentencePiece model, whose own three stand first, follow on."""
+_FIXED = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 _ROLES = {
+    "marian": ">>.+<<",
     "m2m_100": r"[a-z]{2,3}_[A-Z][a-z]{3}|__[a-z]{2,3}__",
     "mbart": "[a-z]{2}_[A-Z]{2}",
     "pegasus": r"<(mask|unk)_\d+>",
 }
 """Names of a family's own special pieces, its languages or those of pretraining."""
+_UNREAD = ("auto_map", "split_special_tokens", "sp_model_kwargs", "do_lower_case")
+"""Settings with which the library cuts text in a way that ours does not."""
 _FILLED_UP = 128
 """Embeddings are filled up to a multiple of at most so many rows."""
+_HIDDEN = "\n"
+"""Before the name of a special piece: no line of text has it, so no text is cut into the piece."""
 
 
 @dataclass(frozen=True)
 class Side:
     """The subwords of one side."""
 
-    cuts: Path  # file that cuts the text
-    model: bytes  # the same, as a pair's folder keeps it
-    numbers: Path  # file that tells the ids
+    model: bytes  # what cuts the text, as a pair's folder keeps it
     ids: Ids
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """What the folder of a model says of its subwords."""
+    """What a tokeniser says of its subwords."""
 
     folder: Path
     unit: str
     sides: tuple[Side, Side]
     unknown: int  # id of what it does not know
-    files: list[Path]  # all that was read
-    special: list[str] = field(default_factory=list)  # names of pieces that are no text
-    languages: dict[str, str] = field(default_factory=dict)  # piece of a language, by its code
+    special: list[str]  # names of pieces that are no text
+    languages: dict[str, str]  # piece of a language, by its code
     words: dict[str, str] = field(default_factory=dict)
     """Added tokens that are cut whole, and the pattern that finds each in a text."""
 
     def cutter(self, side: int, language: str, marks: Marks) -> RunningPieces:
-        """What cuts the text of a side; it knows no ids. Raises UserError naming a bad file."""
-        of_side = self.sides[side]
-        try:
-            return make_pieces(self.unit, language, of_side.model, Vocabulary([]), marks)
-        except UserError as fault:
-            raise UserError(f"{of_side.cuts}: {fault}") from fault
-
-    def check(self, config: Config) -> None:
-        """Raise UserError unless the ids are those of the model's embedding.
-
-        Rows without a piece may only fill it up at its end.
-        """
-        for side, size in zip(self.sides, config.vocabulary_sizes, strict=True):
-            known = set(side.ids.values())
-            if max(known) >= size:
-                raise UserError(
-                    f"{side.numbers}: expected ids below {size}, as many as {config.path} says "
-                    f"that there are words, found {max(known)}; these pieces are another model's"
-                )
-            if len(known) < len(side.ids):
-                number = Counter(side.ids.values()).most_common(1)[0][0]
-                raise UserError(
-                    f"{side.numbers}: expected an id of its own for each piece, found {number} of "
-                    "more than one; fetch the file again"
-                )
-            if config["eos_token_id"] not in known:
-                raise UserError(
-                    f"{side.numbers}: expected a piece with the id {config['eos_token_id']}, the "
-                    f"eos_token_id of {config.path}, found none; these pieces are another model's"
-                )
-            without = [row for row in range(size) if row not in known]
-            if without and (len(without) >= _FILLED_UP or without[0] < max(known)):
-                raise UserError(
-                    f"{side.numbers}: expected a piece for each of the {size} words of "
-                    f"{config.path}, found none for {len(without)}, the first of them "
-                    f"{without[0]}; fewer than {_FILLED_UP} may fill an embedding up, at its end: "
-                    "these pieces are another model's"
-                )
+        """Return what cuts the text of a side; it knows no ids."""
+        return make_pieces(self.unit, language, self.sides[side].model, Vocabulary([]), marks)
 
     def vocabulary(self, side: int, rows: list[int], counts: Counter[str]) -> Vocabulary:
-        """Its pieces in the order of our ids, with their counts in some text, or 0.
+        """Return its pieces in the order of our ids, with their counts in some text, or 0.
 
         `rows`: which of their ids stands behind each of ours.
         """
@@ -123,173 +73,140 @@ class Pieces:
         pieces = (protect(names.get(row, f"<row {row}>")) for row in rows[4:])
         return Vocabulary([(piece, counts[piece]) for piece in pieces])
 
-
-def read_pieces(config: Config) -> Pieces:
-    """The subwords beside a config. Raises UserError for files that are missing or damaged."""
-    folder, kind = config.path.parent, config["model_type"]
-    name = tokenizer_class(config)
-    if kind == "marian":
-        pieces = _of_marian(config)
-    elif kind == "m2m_100" and (folder / "vocab.json").exists() and "M2M100" in (name or "M2M100"):
-        pieces = _of_m2m100(folder)
-    elif (folder / TOKENIZER).exists():
-        pieces = _of_tokenizer(config)
-    else:
-        pieces = _WITHOUT_TOKENIZER[kind](config)
-    pieces = _with_added(pieces, config)
-    pieces.check(config)
-    return pieces
+    @property
+    def first_free(self) -> int:
+        """Return the first id behind the pieces of both sides."""
+        return 1 + max(max(side.ids.values()) for side in self.sides)
 
 
-def _with_added(pieces: Pieces, config: Config) -> Pieces:
-    """The pieces and the tokens that were added to them.
+def read_pieces(config: Config, tokeniser: Any) -> Pieces:
+    """Return the subwords of a tokeniser that lies beside a config.
 
-    Raises UserError where files contradict each other, and for a token that is not read.
+    Raises UserError where ids are not those of the model's embedding or of the folder's files, and
+    for text that is cut in a way that is not known.
     """
-    roles = ends(pieces.folder).union(pieces.special)
-    added = added_tokens(pieces.folder, [side.ids for side in pieces.sides], roles)
-    new, rows = {name: each.id for name, each in added.items()}, min(config.vocabulary_sizes)
-    src, tgt = (replace(side, ids=side.ids | new) for side in pieces.sides)
-    named = named_special(pieces.folder)
-    for key, number in (("eos_token", config["eos_token_id"]), ("unk_token", pieces.unknown)):
-        if key in named and tgt.ids.get(named[key]) != number:
+    _check_settings(config)
+    unit = TOKENIZER_UNIT if hasattr(tokeniser, "backend_tokenizer") else UNIT
+    added = {token.content: token for token in tokeniser.added_tokens_decoder.values()}
+    own = re.compile(_ROLES.get(config.model_type, "(?!)"))
+    others = (getattr(tokeniser, name, ()) for name in ("lang_token_to_id", "encoder"))
+    names = list(chain(added, *others))
+    fixed = {*_FIXED, tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token}
+    of_family = [name for name in dict.fromkeys(names) if own.fullmatch(name)]
+    roles = dict.fromkeys([*(name for name in names if name in fixed), *of_family])
+    words = [token for name, token in added.items() if name not in roles]
+    sides = tuple(Side(_model(tokeniser, n, roles), _ids(tokeniser, n)) for n in (0, 1))
+    languages = {re.sub("^(>>|__)|(<<|__)$", "", name): name for name in of_family}
+    found = Pieces(
+        config.folder,
+        unit,
+        sides,
+        tokeniser.unk_token_id,
+        [*roles, *(token.content for token in words if token.special)],
+        {} if config.model_type == "pegasus" else languages,
+        {token.content: _pattern(config.folder, unit, token) for token in words},
+    )
+    _check_ids(found, config, tokeniser)
+    return found
+
+
+def _ids(tokeniser: Any, side: int) -> Ids:
+    """Return the id of every piece of a side."""
+    apart = side == 1 and getattr(tokeniser, "separate_vocabs", False)
+    table = getattr(tokeniser, "target_encoder" if apart else "encoder", None)
+    if table is None:
+        return tokeniser.get_vocab()
+    return tokeniser.added_tokens_encoder | getattr(tokeniser, "lang_token_to_id", {}) | table
+
+
+def _model(tokeniser: Any, side: int, roles: Collection[str]) -> bytes:
+    """Return the SentencePiece model of a side, or a tokenizer.json of text alone."""
+    if not hasattr(tokeniser, "backend_tokenizer"):
+        files = getattr(tokeniser, "spm_files", None) or [tokeniser.spm_file] * 2
+        return Path(files[side]).read_bytes()
+    whole = json.loads(tokeniser.backend_tokenizer.to_str())
+    model = whole["model"]
+    if model["type"] == "Unigram":
+        model["vocab"] = [
+            [_HIDDEN * (name in roles) + name, score] for name, score in model["vocab"]
+        ]
+    whole["added_tokens"] = [each for each in whole["added_tokens"] if each["content"] not in roles]
+    whole |= dict.fromkeys(("truncation", "padding", "post_processor"))
+    return json.dumps(whole, ensure_ascii=False).encode("utf-8")
+
+
+def _pattern(folder: Path, unit: str, token: Any) -> str:
+    """Return what finds an added token in a text, with the spaces that go with it."""
+    if unit == UNIT and token.single_word:
+        raise UserError(
+            f"{folder}: added token {token.content!r}: expected one that may stand in a word, "
+            "found single_word; our reader of SentencePiece models does not know such tokens"
+        )
+    return r"\s*" * token.lstrip + re.escape(token.content) + r"\s*" * token.rstrip
+
+
+def _check_settings(config: Config) -> None:
+    """Raise UserError for a tokeniser that the library lacks, and for settings that ours lacks."""
+    import transformers
+
+    for path in (config.path, config.folder / TOKENIZER_CONFIG):
+        name = stated(path, "tokenizer_class")
+        wrong = {key: "none" for key in _UNREAD if stated(path, key)}
+        if name and not hasattr(transformers, str(name).removesuffix("Fast")):
+            wrong["tokenizer_class"] = "one of the library's"
+        for key, expected in wrong.items():
             raise UserError(
-                f"{pieces.folder / TOKENIZER_CONFIG}: {key}: expected the piece with the id "
-                f"{number}, found {named[key]!r}"
+                f"{path}: {key}: expected {expected}, as text is cut here as by the library's own "
+                f"tokenisers, found {shown(stated(path, key))}; this model cannot be imported"
             )
-    words = [each for name, each in added.items() if name not in roles]
-    special = dict.fromkeys([*pieces.special, *(each.name for each in words if each.special)])
-    patterns = {each.name: each.pattern(rows, tgt.cuts, tgt.numbers) for each in words}
-    return replace(pieces, sides=(src, tgt), special=list(special), words=patterns)
 
 
-def _of_marian(config: Config) -> Pieces:
-    """A SentencePiece model for each side, and one table of ids, or one for each side.
+def _check_ids(pieces: Pieces, config: Config, tokeniser: Any) -> None:
+    """Raise UserError unless the ids are those of the model's embedding, and of the files.
 
-    The library takes one table where `separate_vocabs` is not true, also for separate embeddings.
+    Rows without a piece may only fill it up at its end.
     """
-    folder = config.path.parent
-    models = [folder / name for name in ("source.spm", "target.spm")]
-    tables = [folder / "vocab.json"] * len(SIDES)
-    if not config.joint and (folder / "target_vocab.json").exists():
-        tables[1] = folder / "target_vocab.json"
-    if (tables[1] != tables[0]) != bool(told(folder, "separate_vocabs")):
+    for side, size in zip(pieces.sides, config.vocabulary_sizes, strict=True):
+        for problem in _problems(side.ids, size, config, tokeniser):
+            raise UserError(f"{pieces.folder}: {problem}; these pieces are another model's")
+    if len(places := {side.ids.get(tokeniser.unk_token) for side in pieces.sides}) > 1:
         raise UserError(
-            f"{folder}: separate_vocabs of tokenizer_config.json: expected true with "
-            "target_vocab.json and share_encoder_decoder_embeddings false, else false; found "
-            f"{told(folder, 'separate_vocabs')}; put there what the model was trained with"
+            f"{pieces.folder}: expected {tokeniser.unk_token} at one place in both tables, found "
+            f"it at {' and '.join(map(str, places))}; ours has one place for both sides"
         )
-    sides = tuple(
-        Side(model, read_bytes(model, _SENTENCEPIECE), table, read_ids(table))
-        for model, table in zip(models, tables, strict=True)
-    )
-    codes = [piece for piece in sides[0].ids if piece[:2] == ">>" and piece[-2:] == "<<"]
-    files = [*models, *sorted(set(tables)), *settings_files(folder)]
-    languages = {piece[2:-2]: piece for piece in codes}
-    if len(unknown := {side.ids["<unk>"] for side in sides}) > 1:
-        raise UserError(
-            f"{tables[1]}: expected <unk> at its place in {tables[0].name}, found it elsewhere "
-            f"(places {', '.join(map(str, sorted(unknown)))}); ours has one place for both sides"
+
+
+def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[str]:
+    """Give what is wrong with the ids of a side."""
+    for name, number in ids.items():
+        if type(number) is not int or not 0 <= number < size:
+            yield (
+                f"{name!r}: expected a whole number from 0 to {size - 1} as its id, as many as "
+                f"{config.path} says that there are words, found {shown(number)}"
+            )
+    for name, number in _stated_ids(config.folder):
+        if ids.get(name) != number:
+            yield f"added token {name!r}: expected the id {number}, found {ids.get(name)}"
+    for key, number in (("eos", config.eos_token_id), ("unk", tokeniser.unk_token_id)):
+        name = getattr(tokeniser, f"{key}_token")
+        if number is None or ids.get(name) != number:
+            yield f"{key}_token: expected the piece with the id {number}, found {name!r}"
+    known = set(ids.values())
+    if len(known) < len(ids):
+        number = Counter(ids.values()).most_common(1)[0][0]
+        yield f"expected an id of its own for each piece, found {number} of more than one"
+    without = [row for row in range(size) if row not in known]
+    if without and (len(without) >= _FILLED_UP or without[0] < max(known)):
+        yield (
+            f"expected a piece for each of the {size} words of {config.path}, found none for "
+            f"{len(without)}, the first of them {without[0]}; fewer than {_FILLED_UP} may fill an "
+            "embedding up, at its end"
         )
-    return Pieces(folder, UNIT, sides, sides[1].ids["<unk>"], files, codes, languages)
 
 
-def _of_m2m100(folder: Path) -> Pieces:
-    """A SentencePiece model and a table of ids; codes of languages follow."""
-    model, table = folder / "sentencepiece.bpe.model", folder / "vocab.json"
-    ids = read_ids(table, _FAIRSEQ)
-    codes = known_codes(told(folder, "language_codes") or "m2m100", folder)
-    languages = {code: f"__{code}__" for code in codes}
-    whole = ids | {name: len(ids) + place for place, name in enumerate(languages.values())}
-    side = Side(model, read_bytes(model, _SENTENCEPIECE), table, whole)
-    files = [model, table, *settings_files(folder)]
-    special = [*_FAIRSEQ, *languages.values()]
-    return Pieces(folder, UNIT, (side, side), ids["<unk>"], files, special, languages)
-
-
-def _of_fairseq(config: Config) -> Pieces:
-    """A SentencePiece model whose ids are one higher; codes follow, for NLLB as files state."""
-    folder = config.path.parent
-    path = folder / "sentencepiece.bpe.model"
-    names, model = _names(path)
-    ids = {name: place for place, name in enumerate([*_FAIRSEQ, *names[3:]])}
-    codes: list[str] = []
-    if config["model_type"] == "mbart":
-        codes = known_codes("mbart50" if is_mbart50(config) else "mbart", folder)
-        ids |= {name: len(ids) + place for place, name in enumerate([*codes, "<mask>"])}
-    own = re.compile(_ROLES[config["model_type"]])
-    stated = {each.name: each.id for each in stated_tokens(folder) if own.fullmatch(each.name)}
-    codes += [name for name in stated if name not in codes]
-    if not codes:
-        raise no_codes(folder)
-    side, files = Side(path, model, path, stated | ids), [path, *settings_files(folder)]
-    special = [*_FAIRSEQ, *codes, "<mask>"]
-    languages = {code: code for code in codes}
-    return Pieces(folder, UNIT, (side, side), ids["<unk>"], files, special, languages)
-
-
-def _of_pegasus(config: Config) -> Pieces:
-    """A SentencePiece model, between whose first ids and others stand those of pretraining."""
-    folder = config.path.parent
-    path = folder / "spiece.model"
-    names, model = _names(path)
-    offset = told(folder, "offset")
-    offset = 103 if offset is None else offset
-    if type(offset) is not int or offset < 0:
-        raise UserError(f"{folder}: offset: expected a whole number from 0, found {offset!r}")
-    between = ["<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, offset))][:offset]
-    ids = {name: place for place, name in enumerate([*names[:2], *between, *names[2:]])}
-    side, files = Side(path, model, path, ids), [path, *settings_files(folder)]
-    special = [*names[:3], *between]
-    return Pieces(folder, UNIT, (side, side), ids[names[2]], files, special)
-
-
-def _of_bart(config: Config) -> Pieces:
-    """Byte-level BPE: a table of ids, and merges."""
-    folder = config.path.parent
-    table, merges = folder / "vocab.json", folder / "merges.txt"
-    ids = read_ids(table, _FAIRSEQ)
-    model = byte_level(ids, merges, bool(told(folder, "add_prefix_space")))
-    side, files = Side(table, model, table, ids), [table, merges, *settings_files(folder)]
-    special = [name for name in (*_FAIRSEQ, "<mask>") if name in ids]
-    return Pieces(folder, TOKENIZER_UNIT, (side, side), ids["<unk>"], files, special)
-
-
-def _of_tokenizer(config: Config) -> Pieces:
-    """A tokenizer.json, which tells all ids and which of them are special."""
-    folder = config.path.parent
-    found = TokenizerFile(folder / TOKENIZER)
-    own, fixed = re.compile(_ROLES.get(config["model_type"], "(?!)")), {*_FAIRSEQ, "<mask>"}
-    fixed |= ends(folder)
-    special = [name for name in found.added if name in fixed or own.fullmatch(name)]
-    side = Side(found.path, found.of_text(special), found.path, found.ids)
-    files = [found.path, *settings_files(folder)]
-    codes = (name for name, flag in found.added.items() if flag or name in special)
-    languages = {code: code for code in codes if not code.startswith("<")}
-    return Pieces(folder, TOKENIZER_UNIT, (side, side), found.unknown, files, special, languages)
-
-
-def no_codes(folder: Path) -> UserError:
-    """That a tokenizer does not tell which languages the model knows."""
-    return UserError(
-        f"{folder}: expected the ids of languages under added_tokens_decoder of "
-        f"{TOKENIZER_CONFIG}, found none; a {TOKENIZER} has them too"
-    )
-
-
-_WITHOUT_TOKENIZER: dict[str, Callable[[Config], Pieces]] = {
-    "bart": _of_bart,
-    "pegasus": _of_pegasus,
-    "mbart": _of_fairseq,
-    "m2m_100": _of_fairseq,
-}
-
-
-def _names(path: Path) -> tuple[list[str], bytes]:
-    """The names of the pieces of a SentencePiece model, in the order of its ids; its bytes."""
-    content = read_bytes(path, f"{_SENTENCEPIECE} or a {TOKENIZER}")
-    try:
-        model = load_sentencepiece(content)
-    except UserError as fault:
-        raise UserError(f"{path}: {fault}") from fault
-    return [model.id_to_piece(number) for number in range(len(model))], content
+def _stated_ids(folder: Path) -> Iterator[tuple[str, int]]:
+    """Give name and id of each added token, as the folder's files have them."""
+    table = stated(folder / TOKENIZER_CONFIG, "added_tokens_decoder") or {}
+    yield from ((token["content"], int(number)) for number, token in table.items())
+    older = folder / "added_tokens.json"
+    yield from json.loads(older.read_bytes()).items() if older.exists() else ()

@@ -16,11 +16,13 @@ from headcount_hf.pretrained.languages import (
     Codes,
     check_forced,
     check_languages,
+    check_legacy,
     choose_codes,
     place_marks,
 )
+from headcount_hf.pretrained.library import open_tokeniser
 from headcount_hf.pretrained.pieces import read_pieces
-from headcount_hf.pretrained.weight_map import number_words
+from headcount_hf.pretrained.weights import number_words
 
 _AS_READ = LetterSettings()
 LANGUAGE_CODES = "language_codes"
@@ -49,10 +51,14 @@ def segment_pretrained(
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
-    pieces = read_pieces(config)
+    tokeniser = open_tokeniser(folder)
+    check_legacy(folder, tokeniser)
+    pieces = read_pieces(config, tokeniser)
     chosen = choose_codes(config, pieces, languages, codes)
     check_languages(folder, languages, chosen)
-    check_forced(config, pieces, chosen[1])
+    ids = pieces.sides[1].ids
+    known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
+    check_forced(folder, known, chosen[1])
     placement = place_marks(config, pieces, chosen)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     rows = numbering.src_rows, numbering.tgt_rows
