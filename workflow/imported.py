@@ -39,7 +39,7 @@ class Imported:
 
     def _check_languages(self, pair: Pair) -> None:
         """Raise UserError where the model's folder, if it is there, is of other languages."""
-        from headcount_hf.pretrained.languages import check_languages  # of imported models alone
+        from headcount_hf.pretrained.families import check_languages  # of imported models alone
 
         model = self._models[self.name]
         folder = Path(model.path or Path(self.source(self.name).manifest).parent)

@@ -7,8 +7,8 @@ from pathlib import Path
 from headcount.base.files import check_apart
 from headcount.library.model import Model, load, origin_of
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.families import Codes
 from headcount_hf.pretrained.imports import imported_files, write_imported
-from headcount_hf.pretrained.languages import Codes
 from headcount_hf.pretrained.segment import segment_pretrained
 
 

@@ -13,6 +13,7 @@ from script_runner import ROOT
 from small_marian import write_marian
 from small_pretrained import EndAtLongest
 from small_run import segment
+from small_tokenizers import pieces_of
 from torch import nn
 
 from headcount.base.errors import UserError
@@ -26,9 +27,7 @@ from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK, Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.imports import write_imported
-from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.segment import segment_pretrained
 
 LANGUAGES = ("en", "art")
@@ -154,11 +153,10 @@ def test_the_description_says_which_files_it_came_from(imported, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("source.spm", None, r"source\.spm: expected a SentencePiece model, found no file"),
-        ("source.spm", b"other", "expected a SentencePiece model, found 5 bytes"),
-        ("vocab.json", None, r"vocab\.json: expected the ids of the pieces, found no file"),
-        ("vocab.json", b"[]", r"vocab\.json: damaged, or not the ids of pieces"),
-        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"expected ids below \d+, .*, found 900"),
+        ("source.spm", None, "its tokeniser .*; the files there are config.json, "),
+        ("source.spm", b"other", r"could not parse ModelProto from .*source\.spm"),
+        ("vocab.json", b"[]", "<unk> token must be in the vocab"),
+        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"'a': expected a .* found 900"),
     ],
 )
 def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, message):
@@ -176,23 +174,18 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     config["share_encoder_decoder_embeddings"] = False
     (copy / "config.json").write_text(json.dumps(config))
     ids = json.loads((copy / "vocab.json").read_text())
-    for side in read_pieces(Config.read(copy)).sides:  # as in the library: one table for both
-        assert side.numbers.name == "vocab.json"
+    src, tgt = pieces_of(copy).sides  # as in the library: one table for both
+    assert src.ids == tgt.ids
     about = copy / "tokenizer_config.json"
     about.write_text(json.dumps({"separate_vocabs": True}))
-    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
-        read_pieces(Config.read(copy))
+    with pytest.raises(UserError, match="expected a whole encoder-decoder and its tokeniser"):
+        pieces_of(copy)
     (copy / "target_vocab.json").write_text(json.dumps(ids))
-    assert about in read_pieces(Config.read(copy)).files  # alike
-    about.unlink()
-    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
-        read_pieces(Config.read(copy))
-    about.write_text(json.dumps({"separate_vocabs": True}))
+    assert pieces_of(copy).sides[1].ids == ids
     other = next(piece for piece, place in ids.items() if place == 5)
     (copy / "target_vocab.json").write_text(json.dumps(ids | {"<unk>": 5, other: ids["<unk>"]}))
-    told = r"target_vocab\.json: expected <unk> at its place in vocab\.json, .* \(places 1, 5\)"
-    with pytest.raises(UserError, match=told):
-        read_pieces(Config.read(copy))
+    with pytest.raises(UserError, match="unk_token: expected the piece with the id 1, found"):
+        pieces_of(copy)
 
 
 def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):

@@ -181,8 +181,8 @@ def write_classifier_ablation(
     grid = classifier.encoder.grid
     samples = resamples_for(grid)
 
-    def compare(test: str, sets: Sequence[Heads]) -> Differences:
-        return _judged(_resampled(classifier, tests[test], sets, samples))
+    def compare(test: str, sets: Sequence[Heads], samples: int = samples) -> Differences:
+        return compare_masks(classifier, tests[test], sets, samples)
 
     rows = ablation_rows(grid, list(tests), compare)
     sizes = {test: len(pairs) for test, pairs in tests.items()}
@@ -193,27 +193,23 @@ def write_classifier_ablation(
     pruning, ranked = settings.pruning(), partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
     points = [point for curve in curves for point in curve.points()]
-    scores = _resampled(classifier, tests["matched"], [point.heads for point in points], 1000)
-    rows = point_rows(grid, "matched", points, _judged(scores))
+    found = compare("matched", [point.heads for point in points], 1000)
+    rows = point_rows(grid, "matched", points, found)
     write_result(out / "classifier_profile.csv", accuracy_columns(PROFILE_COLUMNS), rows, facts)
-    areas = area_rows("matched", curves, scores)
+    areas = area_rows("matched", curves, {heads: each.scores for heads, each in found.items()})
     write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
 
 
-def _resampled(
+def compare_masks(
     classifier: Classifier, pairs: list[Example], sets: Sequence[Heads], samples: int
-) -> dict[Heads, np.ndarray]:
+) -> Differences:
+    """Return the accuracy of each set of heads masked against no mask, by paired bootstrap."""
     distinct = list(dict.fromkeys([(), *sets]))
     with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
-        found = classifier.correct(pairs, distinct, bar.update)
-    scores = resample_accuracy(list(found.values()), samples)
-    return dict(zip(found, scores, strict=True))
-
-
-def _judged(scores: dict[Heads, np.ndarray]) -> Differences:
-    signature = f"accuracy|bs:{len(scores[()]) - 1}|seed:{SEED}"
-    judged = judge_scores(scores[()], list(scores.values()), signature)
-    return dict(zip(scores, judged, strict=True))
+        right = classifier.correct(pairs, distinct, bar.update)
+    scores = resample_accuracy(list(right.values()), samples)
+    judged = judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
+    return dict(zip(right, judged, strict=True))
 
 
 def accuracy_columns(columns: Sequence[str]) -> list[str]:

@@ -15,14 +15,15 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import check_apart, whole_file
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.settings.pretrained import COMMIT, HUB_NAME
-from headcount.data.fetching.models import RECORD, check_record, write_record
+from headcount.data.fetching.models import check_record, write_record
 from headcount_hf.pretrained.library import (
     Kind,
     drawn_at_random,
     input_files,
-    load_whole,
     no_weights,
     of_hugging_face,
+    open_model,
+    open_tokeniser,
 )
 
 _KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
@@ -64,7 +65,7 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     """
     folder = fetch_classifier(name, commit)
     check_apart(record.parent, [folder])
-    found = classifier_inputs(folder)
+    found = input_files(folder)
     if not any(path.suffix == ".safetensors" for path in found):
         raise no_weights(name)
     for path in found:
@@ -72,11 +73,6 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
             shutil.copyfile(path, part)
     origin = {"model": name, "revision": commit}
     write_record(record.parent, origin, [path.name for path in found])
-
-
-def classifier_inputs(folder: Path) -> list[Path]:
-    """The files that a model and its tokeniser are read from."""
-    return [path for path in input_files(folder) if path.name != RECORD]
 
 
 def training_library() -> Any:
@@ -95,12 +91,13 @@ def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.M
     names = {"id2label": dict(enumerate(labels))} if labels else {}
     if labels:
         names["label2id"] = {label: number for number, label in enumerate(labels)}
-    found = load_whole(folder, _KIND, {}, names)
-    lacking = [key for key in found.missing if not labels or _OF_LAYER in key]
+    model, missing, _ = open_model(folder, _KIND, **names)
+    tokeniser = open_tokeniser(folder, _KIND)
+    lacking = [key for key in missing if not labels or _OF_LAYER in key]
     if lacking:
         asked = "is it whole?" if labels else "is the model trained to classify?"
         raise drawn_at_random(folder, lacking[0], asked)
-    return found.tokeniser, found.model
+    return tokeniser, model
 
 
 def _download(name: str, commit: str) -> Path:

@@ -197,7 +197,7 @@ def _words(
 
 def first_free(config: Config) -> int:
     """Return the first id behind the pieces of both sides."""
-    return read_pieces(config, open_tokeniser(config.folder)).first_free
+    return read_pieces(config).first_free
 
 
 def _by_row(rows: list[int]) -> list[int]:

@@ -14,10 +14,10 @@ from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK
 from headcount.search.extent import longest_outputs, search_batches
 from headcount_hf.export.exported import Best, Exported
-from headcount_hf.pretrained.families import Config
-from headcount_hf.pretrained.languages import Codes, place_marks, told_sides
+from headcount_hf.pretrained.families import Codes, Config
+from headcount_hf.pretrained.languages import place_marks, told_sides
 from headcount_hf.pretrained.library import open_tokeniser, open_whole
-from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.pieces import named_languages, read_pieces
 from headcount_hf.pretrained.weights import number_words
 
 Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
@@ -138,8 +138,7 @@ def open_by_tokeniser(folder: Path, ours: Sides, settings: DecodeSettings) -> Hu
     of one, which the folder does not tell.
     """
     config = Config.read(folder)
-    tokeniser = open_tokeniser(folder)
-    pieces = read_pieces(config, tokeniser)
+    pieces = read_pieces(config)
     if any(told_sides(config, pieces, (None, None))):
         raise UserError(
             f"{folder}: expected a model of two languages, found one of {len(pieces.languages)} "
@@ -150,7 +149,9 @@ def open_by_tokeniser(folder: Path, ours: Sides, settings: DecodeSettings) -> Hu
     numbering = number_words(config, pieces.unknown)
     rows = numbering.src_rows, numbering.tgt_rows
     prefix = [rows[1].index(pieces.sides[1].ids[name], EOS) for name in marks.before]
-    sides = tuple(TokeniserSide(tokeniser, *each, prefix) for each in zip(rows, ours, strict=True))
+    sides = tuple(
+        TokeniserSide(pieces.tokeniser, *each, prefix) for each in zip(rows, ours, strict=True)
+    )
     return HuggingFaceSearch(folder, sides, settings, config.max_position_embeddings, rows)
 
 
@@ -160,9 +161,11 @@ def own_sides(search: HuggingFaceSearch, folder: Path, codes: Codes) -> Sides:
     `codes`: what the model calls both languages, where it is told them.
     """
     kind = search.model.config.model_type
-    named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
     before = f">>{codes[1]}<< " if kind == "marian" and codes[1] else ""
-    tokeniser, prefix = open_tokeniser(folder, **named), list(search.sides[1].prefix)
+    tokeniser, prefix = (
+        open_tokeniser(folder, **named_languages(codes)),
+        list(search.sides[1].prefix),
+    )
     rows = search.src.tolist(), search.tgt.tolist()
     src, tgt = (
         TokeniserSide(tokeniser, *each, prefix, before)

@@ -20,7 +20,7 @@ from headcount.model.machine import batches_of
 from headcount.model.transformer import first_device
 from headcount_hf.hooks.hooked_folder import HookedFolder
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.languages import check_languages
+from headcount_hf.pretrained.families import check_languages
 
 _ALWAYS = {"early_stopping": False, "do_sample": False}
 """Whatever the model's folder says: the search goes on while another hypothesis may win."""

@@ -5,7 +5,6 @@ under every mask: what leaves them can be kept. Letters in shapes: b sentences, 
 of the model.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -15,11 +14,11 @@ from torch import Tensor, nn
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.model.observed import watch_inputs
-from headcount_hf.hooks.multiplied import multiplied_heads
+from headcount_hf.hooks.multiplied import find_outputs, multiplied_heads
 
 # Where W_O is: BERT, RoBERTa, ELECTRA and their like; DistilBERT.
-_OUTPUTS = (r"encoder\.layer\.(\d+)\.attention\.output\.dense$",)
-_OUTPUTS += (r"transformer\.layer\.(\d+)\.attention\.out_lin$",)
+_OUTPUTS = r"(?:encoder\.layer\.(\d+)\.attention\.output\.dense|"
+_OUTPUTS += r"transformer\.layer\.(\d+)\.attention\.out_lin)$"
 
 
 class HookedEncoder:
@@ -28,20 +27,17 @@ class HookedEncoder:
     def __init__(self, model: nn.Module, heads: int):
         """`heads`: of each layer. Raises UserError for a model whose layers are not found."""
         self.model = model
-        found, stack = {}, ""
-        for name, module in model.named_modules():
-            for pattern in _OUTPUTS:
-                if place := re.search(pattern, name):
-                    found[int(place[1])], stack = module, name[: place.start(1) - 1]
+        found = find_outputs(model, _OUTPUTS)
         if not found or sorted(found) != list(range(len(found))):
             raise UserError(
                 f"{type(model).__name__}: expected the attention of a BERT, RoBERTa, ELECTRA or "
                 f"DistilBERT, found {len(found)} layers that look like one; name another model"
             )
         _check_heads(model, heads)
-        self._layers = model.get_submodule(stack)
-        self._stack = model.get_submodule(stack.rpartition(".")[0])  # which runs its `layer`
-        self.outputs = [found[layer] for layer in sorted(found)]
+        stack = found[0].partition(".layer.")[0]
+        self._stack = model.get_submodule(stack)  # which runs its `layer`
+        self._layers = self._stack.layer
+        self.outputs = [model.get_submodule(found[layer]) for layer in sorted(found)]
         self.grid = HeadGrid({"enc_self": (heads,) * len(found), "dec_self": (), "dec_enc": ()})
 
     def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:

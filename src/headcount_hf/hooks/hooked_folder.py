@@ -3,6 +3,7 @@
 They stand where the folders of our own models and of segmented pairs do.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,17 +19,11 @@ from headcount.data.lines import clean_lines, references
 from headcount.model.machine import pick_device
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.hooks.tokenised_text import TokenisedText
-from headcount_hf.pretrained.library import (
-    Kind,
-    Loaded,
-    check_whole,
-    input_files,
-    load_whole,
-    target_codes,
-)
+from headcount_hf.pretrained.languages import check_forced
+from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole
+from headcount_hf.pretrained.pieces import check_legacy
 
 _BEGINS = "decoder_start_token_id"
-_KIND = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
 
 
 @dataclass(frozen=True)
@@ -64,18 +59,17 @@ class HookedFolder:
             raise UserError(f"--model {self.path}: expected a folder, found none; copy one here")
         languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
         named = {key: name for key, name in languages.items() if name}
-        found = load_whole(self.path, _KIND, named, {})
-        check_whole(self.path, found)
-        self._check_languages(found.tokeniser, named)
-        self._check_forced(found)
-        model = HookedSeq2Seq(found.model)
-        words, rows = len(found.tokeniser), found.model.get_input_embeddings().num_embeddings
+        theirs, tokeniser = open_whole(self.path), open_tokeniser(self.path, **named)
+        check_legacy(self.path, tokeniser)
+        self._check_languages(tokeniser, named)
+        model = HookedSeq2Seq(theirs)
+        words, rows = len(tokeniser), theirs.get_input_embeddings().num_embeddings
         if words > rows:
             raise UserError(
                 f"--model {self.path}: its tokeniser has {words} subwords, its embedding {rows} "
                 "rows; expected the tokeniser that it was trained with"
             )
-        return found.tokeniser, model
+        return tokeniser, model
 
     @property
     def tokeniser(self) -> Any:
@@ -147,12 +141,8 @@ class HookedFolder:
                 "expected no --src-code or --tgt-code, as its tokeniser is not told languages, "
                 f"found {', '.join(named.values())}; what its sources begin with is --prefix"
             )
-        if getattr(tokeniser, "legacy_behaviour", False):
-            raise self._fault(
-                "expected a tokeniser that puts languages before sentences, found legacy_behaviour "
-                "true, which puts them behind; set it to false, as NLLB was trained"
-            )
-        codes = target_codes(tokeniser)
+        # Codes of a Marian stand before sources.
+        codes = [each for each in getattr(tokeniser, "encoder", ()) if re.fullmatch(">>.+<<", each)]
         if len(codes) > 1 and not self.told.prefix.startswith(tuple(codes)):
             raise self._fault(
                 f"expected a --prefix that begins with the code of a target language, "
@@ -160,31 +150,29 @@ class HookedFolder:
             )
         for name in named.values():
             self._language(tokeniser, name)
-
-    def _check_forced(self, found: Loaded) -> None:
-        """Raise UserError where the folder lets translations begin with another language."""
-        forced = getattr(found.model.generation_config, "forced_bos_token_id", None)
-        target = self.told.target
-        if target and forced not in (None, self._language(found.tokeniser, target)):
-            raise self._fault(
-                f"forced_bos_token_id of generation_config.json: expected the id of {target}, "
-                f"found that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was "
-                f"made to translate into that. If it knows {target} too, remove the key"
-            )
+        if named:
+            ids = {number: name for name, number in _languages(tokeniser).items()}
+            check_forced(self.path, ids, self.told.target)
 
     def _language(self, tokeniser: Any, name: str) -> int:
-        own: Mapping[str, str] = getattr(tokeniser, "lang_code_to_token", {})  # M2M100's
-        # Any other subword is a word's.
-        known, token = {*tokeniser.get_added_vocab(), *own.values()}, own.get(name, name)
-        if token not in known:
+        known = _languages(tokeniser)
+        if name not in known:
             raise self._fault(
                 f"expected a language that it has, found {name!r}; among its special subwords are "
                 f"{', '.join(sorted(known)[:12])}"
             )
-        return tokeniser.convert_tokens_to_ids(token)
+        return known[name]
 
     def _fault(self, words: str) -> UserError:
         return UserError(f"--model {self.path}: {words}")
+
+
+def _languages(tokeniser: Any) -> dict[str, int]:
+    """Return the ids of languages, and of other subwords that were added, by their names."""
+    own: Mapping[str, str] = getattr(tokeniser, "lang_code_to_token", {})  # M2M100's
+    added = (token for token in tokeniser.get_added_vocab() if not token.startswith("<"))
+    tokens = {token: token for token in added} | own
+    return {name: tokeniser.convert_tokens_to_ids(token) for name, token in tokens.items()}
 
 
 @dataclass(frozen=True)

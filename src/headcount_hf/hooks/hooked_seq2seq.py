@@ -18,7 +18,7 @@ from headcount.base.errors import UserError
 from headcount.data.batches import Batch, Ids
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
-from headcount_hf.hooks.multiplied import multiplied_heads
+from headcount_hf.hooks.multiplied import find_outputs, multiplied_heads
 from headcount_hf.hooks.tokenised_text import Source, TokenisedText, source_length, stacked
 
 # Names of W_O by kind: BART's relatives, Whisper and T5Gemma; T5's relatives.
@@ -224,16 +224,14 @@ def _summed_loss(
 
 
 def _joined(model: nn.Module, place: str) -> dict[int, Joined]:
-    """W_O of every layer of a kind, by layer."""
+    """Return W_O of every layer of a kind, by layer."""
     found = {}
-    for name, output in model.named_modules():
-        if match := re.search(place, name):
-            number = next(int(group) for group in match.groups() if group)
-            owner = model.get_submodule(name.rpartition(".")[0])
-            # The number of heads does not stand in every module; their width does.
-            width = next((getattr(owner, each) for each in _WIDTHS if hasattr(owner, each)), 0)
-            if width and output.in_features % width == 0:
-                found[number] = Joined(output, output.in_features // width, width)
+    for number, name in find_outputs(model, place).items():
+        output, owner = map(model.get_submodule, (name, name.rpartition(".")[0]))
+        # The number of heads does not stand in every module; their width does.
+        width = next((getattr(owner, each) for each in _WIDTHS if hasattr(owner, each)), 0)
+        if width and output.in_features % width == 0:
+            found[number] = Joined(output, output.in_features // width, width)
     return found
 
 

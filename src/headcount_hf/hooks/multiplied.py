@@ -3,11 +3,21 @@
 Letters in shapes: b sentences, q positions, h heads of the model, e width of one head.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
+
+
+def find_outputs(model: nn.Module, pattern: str) -> dict[int, str]:
+    """Return the name of W_O of every layer, by layer, which is a group of the pattern."""
+    found = {}
+    for name, _ in model.named_modules():
+        if match := re.search(pattern, name):
+            found[next(int(group) for group in match.groups() if group)] = name
+    return found
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Nothing here imports torch or the library, so that an experiment's plan can read
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,8 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headcount.base.errors import UserError
+from headcount.base.folders import SIDES
 from headcount.base.settings.faults import checked, keyed, shown
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.names import contradict
 from headcount.base.settings.section import LARGEST
 
 CONFIG = "config.json"
@@ -21,6 +24,9 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 _OF_TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
 EPSILON = 1e-5
 """Of layer norm, in all families: PyTorch's own, which stands in no config."""
+
+Codes = Sequence[str | None]
+"""Of source and target: what the model calls their languages; None where it is not told."""
 
 CHOSEN = {"preset", "dropout", "attention_dropout"}
 """Settings of the model that its weights do not decide."""
@@ -216,3 +222,19 @@ def stated(path: Path, key: str) -> Any:
         return json.loads(path.read_bytes()).get(key) if path.exists() else None
     except (ValueError, AttributeError) as fault:
         raise UserError(f"{path}: damaged, expected an object of settings ({fault})") from fault
+
+
+def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:
+    """Raise UserError where a code, or the folder of a Marian, names another language than a pair.
+
+    The tokenizers of other families state no pair: their src_lang is a default.
+    """
+    sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
+    for side, key, language, code in sides:
+        named = code or stated(folder / TOKENIZER_CONFIG, key)
+        if named and contradict(str(named), language):
+            where = f"--{side}-code" if code else f"{folder}: {key} of {TOKENIZER_CONFIG}"
+            raise UserError(
+                f"{where}: expected {language}, a language of the pair in its direction, found "
+                f"{named!r}; name a model and a pair of the same direction"
+            )

@@ -15,7 +15,7 @@ from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.languages import Placement, place_marks
-from headcount_hf.pretrained.library import input_files, no_weights, open_tokeniser
+from headcount_hf.pretrained.library import input_files, no_weights
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
 from headcount_hf.pretrained.segment import LANGUAGE_CODES
 from headcount_hf.pretrained.weights import Imported, Numbering, import_model, number_words
@@ -35,7 +35,7 @@ def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
 
     Raises UserError unless the pair was cut into its pieces.
     """
-    _, _, _, numbering = _read(folder, pair)
+    numbering = _read(folder, pair)[-1]
     return numbering.src_rows, numbering.tgt_rows
 
 
@@ -45,11 +45,11 @@ def import_for(folder: Path, pair: PairFolder) -> Imported:
     Standard error is told if weights were stored in another format than float32. Raises UserError
     for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
     """
-    tokeniser, pieces, placement, _ = _read(folder, pair)
+    pieces, placement, _ = _read(folder, pair)
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
     if imported.format != "float32":
         print(f"{folder}: {imported.format}, read as float32", file=sys.stderr)
-    return replace(imported, tokeniser=tokeniser)
+    return replace(imported, tokeniser=pieces.tokeniser)
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
@@ -85,20 +85,16 @@ def imported_start(folder: Path, pair: PairFolder, settings: ModelSettings) -> T
     return with_settings(imported.model, settings)
 
 
-def _read(folder: Path, pair: PairFolder) -> tuple[Any, Pieces, Placement, Numbering]:
+def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
     """Return what a pretrained model says of subwords, in the languages of a pair.
 
-    That is its tokeniser, told these languages. Raises UserError unless the pair was cut into its
-    pieces.
+    Raises UserError unless the pair was cut into its pieces.
     """
     config, about = Config.read(folder), pair.segmentation()
     if LANGUAGE_CODES not in about:
         raise _other_pieces(folder, pair, "those of a model that was trained here")
-    codes = about[LANGUAGE_CODES]
-    named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
-    tokeniser = open_tokeniser(folder, **named)
-    pieces = read_pieces(config, tokeniser)
-    placement = place_marks(config, pieces, codes)
+    pieces = read_pieces(config, about[LANGUAGE_CODES])
+    placement = place_marks(config, pieces, about[LANGUAGE_CODES])
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     own = pair.vocabularies()
     for side, rows in enumerate((numbering.src_rows, numbering.tgt_rows)):
@@ -107,7 +103,7 @@ def _read(folder: Path, pair: PairFolder) -> tuple[Any, Pieces, Placement, Numbe
         if names != others:
             what = f"{len(others)} others of {SIDES[side]}"
             raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
-    return tokeniser, pieces, placement, numbering
+    return pieces, placement, numbering
 
 
 def _other_pieces(folder: Path, pair: PairFolder, found: str) -> UserError:

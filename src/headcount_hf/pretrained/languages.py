@@ -4,19 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
-from headcount.base.settings.names import contradict
 from headcount.data.sentencepieces import Marks
-from headcount_hf.pretrained.families import CONFIG, TOKENIZER_CONFIG, Config, stated
+from headcount_hf.pretrained.families import CONFIG, TOKENIZER_CONFIG, Codes, Config, stated
 from headcount_hf.pretrained.pieces import Pieces
 
 GENERATION = "generation_config.json"
-Codes = Sequence[str | None]
-"""Of source and target: what the model calls their languages; None where it is not told."""
-
 _NEAREST = 6  # names in a message
 
 
@@ -52,22 +47,6 @@ def choose_codes(
     return chosen[0], chosen[1]
 
 
-def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:
-    """Raise UserError where a code, or the folder of a Marian, names another language than a pair.
-
-    The tokenizers of other families state no pair: their src_lang is a default.
-    """
-    sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
-    for side, key, language, code in sides:
-        named = code or stated(folder / TOKENIZER_CONFIG, key)
-        if named and contradict(str(named), language):
-            where = f"--{side}-code" if code else f"{folder}: {key} of {TOKENIZER_CONFIG}"
-            raise UserError(
-                f"{where}: expected {language}, a language of the pair in its direction, found "
-                f"{named!r}; name a model and a pair of the same direction"
-            )
-
-
 def check_forced(folder: Path, languages: Mapping[int, str], target: str | None) -> None:
     """Raise UserError where a folder lets translations begin with another language's code.
 
@@ -82,16 +61,6 @@ def check_forced(folder: Path, languages: Mapping[int, str], target: str | None)
                 f"{folder}: {key}: expected the id of {target}, found that of {forced}; this "
                 f"model was made to translate into that. If it knows {target} too, remove {key}"
             )
-
-
-def check_legacy(folder: Path, tokeniser: Any) -> None:
-    """Raise UserError for a tokeniser that puts the code of a language behind a sentence."""
-    if getattr(tokeniser, "legacy_behaviour", False):
-        raise UserError(
-            f"{folder}: legacy_behaviour: expected false, as the code of a language stands "
-            "before a sentence; found true, with which it stands behind; set it to false, as "
-            "NLLB was trained"
-        )
 
 
 def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:

@@ -4,7 +4,6 @@ Nothing of theirs is ever run: weights are read as safetensors, and code beside 
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import safetensors
 import torch
 from torch import nn
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.packages import optional_package
 from headcount.data.fetching.models import RECORD
@@ -50,7 +49,7 @@ def of_hugging_face(package: str, kind: Kind) -> Any:
 def no_weights(name: Path | str) -> UserError:
     """Return the fault of a folder, or of a model on the hub, that has pickles only."""
     return UserError(
-        f"--model {name}: expected weights as .safetensors, found none; pickled weights "
+        f"{name}: expected weights as .safetensors, found none; pickled weights "
         "(.bin, .pt) can run code and are not read. Convert the model, or name another"
     )
 
@@ -96,7 +95,7 @@ def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
     theirs = of_hugging_face("transformers", kind)
     if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):
         raise UserError(  # the library would make one up for some families, without any word
-            f"--model {folder}: expected a tokeniser beside the weights, found no file of one; "
+            f"{folder}: expected a tokeniser beside the weights, found no file of one; "
             "copy the tokeniser that the model was trained with here. What scripts/export.py made "
             "of a model of ours has none: give the folder that it was made from to "
             "scripts/importance.py, masking.py or ablation.py"
@@ -104,34 +103,48 @@ def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
     return _opened(theirs.AutoTokenizer, folder, kind, more)
 
 
-def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> tuple[nn.Module, list[str]]:
-    """Return the model of a folder in evaluation mode, in fp32, and the weights that it lacks.
+class Opened(NamedTuple):
+    """A model, and names of weights."""
+
+    model: nn.Module  # in evaluation mode, in fp32
+    missing: list[str]  # that the folder lacks, which the library makes up
+    unknown: list[str]  # that the library passes over
+
+
+def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Opened:
+    """Return the model of a folder.
 
     Raises UserError for a folder without a model of this kind, with weights in pickles only,
-    quantised, not finite, or unknown to the model, and for a model that needs code of its own;
-    EnvironmentFault where the library is missing.
+    quantised, or not finite, and for a model that needs code of its own; EnvironmentFault where
+    the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
     stored_formats(folder)
-    more |= {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+    more |= {"use_safetensors": True, "dtype": torch.float32}
+    more |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _opened(getattr(theirs, kind.automatic), folder, kind, more)
-    for name, weight in model.state_dict().items():
-        check_finite(f"--model {folder}: {name}", weight)
-    # Tables of positions that the library computes itself may be there.
-    unknown = [key for key in report["unexpected_keys"] if "embed_positions.weight" not in key]
-    if unknown:
+    for name, found, expected in sorted(report["mismatched_keys"]):
         raise UserError(
-            f"--model {folder}: expected the weights that {CONFIG} describes and no others, found "
-            f"{len(unknown)} more, the first of them {min(unknown)}; fetch both files again"
+            f"{folder}: {name}: expected the shape {list(expected)}, as {CONFIG} says, found "
+            f"{list(found)}; fetch both files again"
         )
-    return model.eval(), sorted({*report["missing_keys"], *_lacking_output(folder, model)})
+    for name, weight in model.state_dict().items():
+        check_finite(f"{folder}: {name}", weight)
+    missing = {*report["missing_keys"], *_lacking_output(folder, model)}
+    return Opened(model.eval(), sorted(missing), sorted(report["unexpected_keys"]))
 
 
-def open_whole(folder: Path, kind: Kind = SEQ2SEQ) -> nn.Module:
-    """Return the model of a folder as `open_model` does; UserError if it lacks a weight."""
-    model, missing = open_model(folder, kind)
+def open_whole(folder: Path) -> nn.Module:
+    """Return an encoder-decoder; UserError if weights lack or are another model's too."""
+    model, missing, unknown = open_model(folder)
     if missing:
         raise drawn_at_random(folder, missing[0], "is it whole?")
+    # Tables of positions that the library computes itself may be there.
+    if others := [name for name in unknown if "embed_positions.weight" not in name]:
+        raise UserError(
+            f"{folder}: expected the weights that {CONFIG} describes and no others, found "
+            f"{len(others)} more, the first of them {others[0]}; fetch both files again"
+        )
     return model
 
 
@@ -141,15 +154,12 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
     except MemoryError:
         raise
     except Exception as fault:  # whatever the library's parts raise, bare Exception among it
-        if "tiktoken" in str(fault):  # what it tries last, and asks for by this name
-            raise EnvironmentFault(
-                f"--model {folder}: expected the package protobuf, by which the library reads a "
-                "SentencePiece model without a tokenizer.json, found none; run: pip install "
-                "protobuf"
-            ) from fault
+        if "tiktoken" in str(fault):  # what it tries last; before that it reads SentencePiece
+            optional_package("google.protobuf", f"{folder}", "run: pip install protobuf")
+        files = ", ".join(path.name for path in input_files(folder))
         raise UserError(
-            f"--model {folder}: expected a whole {kind.name} and its tokeniser that need no code "
-            f"of their own: {' '.join(str(fault).split())[:200]}"
+            f"{folder}: expected a whole {kind.name} and its tokeniser that need no code of their "
+            f"own: {' '.join(str(fault).split())[:200]}; the files there are {files}"
         ) from fault
 
 
@@ -197,14 +207,9 @@ def compute_sinusoids(folder: Path, model: nn.Module) -> None:
             module.weight.copy_(computed)
 
 
-def target_codes(tokeniser: Any) -> list[str]:
-    """Return codes such as >>fra<< of a Marian's tokeniser, which stand before sources."""
-    return [word for word in getattr(tokeniser, "encoder", ()) if re.fullmatch(">>.+<<", word)]
-
-
 def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:
     """Return the fault of a folder that lacks a weight, with what to ask oneself."""
     return UserError(
-        f"--model {folder}: the weights lack {weight}, which the library would draw at "
+        f"{folder}: the weights lack {weight}, which the library would draw at "
         f"random, or copy from the embedding; {asked}"
     )

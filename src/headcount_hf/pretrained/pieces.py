@@ -18,7 +18,8 @@ from headcount.base.settings.faults import shown
 from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, RunningPieces, make_pieces
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
-from headcount_hf.pretrained.families import TOKENIZER_CONFIG, Config, stated
+from headcount_hf.pretrained.families import TOKENIZER_CONFIG, Codes, Config, stated
+from headcount_hf.pretrained.library import SEQ2SEQ, of_hugging_face, open_tokeniser
 
 Ids = dict[str, int]
 
@@ -51,6 +52,7 @@ class Pieces:
     """What a tokeniser says of its subwords."""
 
     folder: Path
+    tokeniser: Any
     unit: str
     sides: tuple[Side, Side]
     unknown: int  # id of what it does not know
@@ -79,13 +81,15 @@ class Pieces:
         return 1 + max(max(side.ids.values()) for side in self.sides)
 
 
-def read_pieces(config: Config, tokeniser: Any) -> Pieces:
-    """Return the subwords of a tokeniser that lies beside a config.
+def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
+    """Return the subwords of the tokeniser beside a config, told what it calls both languages.
 
     Raises UserError where ids are not those of the model's embedding or of the folder's files, and
     for text that is cut in a way that is not known.
     """
     _check_settings(config)
+    tokeniser = open_tokeniser(config.folder, **named_languages(codes))
+    check_legacy(config.folder, tokeniser)
     unit = TOKENIZER_UNIT if hasattr(tokeniser, "backend_tokenizer") else UNIT
     added = {token.content: token for token in tokeniser.added_tokens_decoder.values()}
     own = re.compile(_ROLES.get(config.model_type, "(?!)"))
@@ -99,6 +103,7 @@ def read_pieces(config: Config, tokeniser: Any) -> Pieces:
     languages = {re.sub("^(>>|__)|(<<|__)$", "", name): name for name in of_family}
     found = Pieces(
         config.folder,
+        tokeniser,
         unit,
         sides,
         tokeniser.unk_token_id,
@@ -106,8 +111,24 @@ def read_pieces(config: Config, tokeniser: Any) -> Pieces:
         {} if config.model_type == "pegasus" else languages,
         {token.content: _pattern(config.folder, unit, token) for token in words},
     )
-    _check_ids(found, config, tokeniser)
+    _check_ids(found, config)
     return found
+
+
+def named_languages(codes: Codes) -> dict[str, str]:
+    """Return what a tokeniser is told of languages, as far as they are known."""
+    named = zip(("src_lang", "tgt_lang"), codes, strict=True)
+    return {key: code for key, code in named if code} if codes[0] else {}
+
+
+def check_legacy(folder: Path, tokeniser: Any) -> None:
+    """Raise UserError for a tokeniser that puts the code of a language behind a sentence."""
+    if getattr(tokeniser, "legacy_behaviour", False):
+        raise UserError(
+            f"{folder}: legacy_behaviour: expected false, as the code of a language stands "
+            "before a sentence; found true, with which it stands behind; set it to false, as "
+            "NLLB was trained"
+        )
 
 
 def _ids(tokeniser: Any, side: int) -> Ids:
@@ -147,12 +168,11 @@ def _pattern(folder: Path, unit: str, token: Any) -> str:
 
 def _check_settings(config: Config) -> None:
     """Raise UserError for a tokeniser that the library lacks, and for settings that ours lacks."""
-    import transformers
-
+    library = of_hugging_face("transformers", SEQ2SEQ)
     for path in (config.path, config.folder / TOKENIZER_CONFIG):
         name = stated(path, "tokenizer_class")
         wrong = {key: "none" for key in _UNREAD if stated(path, key)}
-        if name and not hasattr(transformers, str(name).removesuffix("Fast")):
+        if name and not hasattr(library, str(name).removesuffix("Fast")):
             wrong["tokenizer_class"] = "one of the library's"
         for key, expected in wrong.items():
             raise UserError(
@@ -161,11 +181,12 @@ def _check_settings(config: Config) -> None:
             )
 
 
-def _check_ids(pieces: Pieces, config: Config, tokeniser: Any) -> None:
+def _check_ids(pieces: Pieces, config: Config) -> None:
     """Raise UserError unless the ids are those of the model's embedding, and of the files.
 
     Rows without a piece may only fill it up at its end.
     """
+    tokeniser = pieces.tokeniser
     for side, size in zip(pieces.sides, config.vocabulary_sizes, strict=True):
         for problem in _problems(side.ids, size, config, tokeniser):
             raise UserError(f"{pieces.folder}: {problem}; these pieces are another model's")
@@ -196,7 +217,7 @@ def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[s
         number = Counter(ids.values()).most_common(1)[0][0]
         yield f"expected an id of its own for each piece, found {number} of more than one"
     without = [row for row in range(size) if row not in known]
-    if without and (len(without) >= _FILLED_UP or without[0] < max(known)):
+    if without and (len(without) >= min(_FILLED_UP, len(known)) or without[0] < max(known)):
         yield (
             f"expected a piece for each of the {size} words of {config.path}, found none for "
             f"{len(without)}, the first of them {without[0]}; fewer than {_FILLED_UP} may fill an "

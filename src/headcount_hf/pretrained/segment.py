@@ -11,16 +11,8 @@ from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import MARKS, RunningPieces
 from headcount.data.spelling import spelling_facts
-from headcount_hf.pretrained.families import Config
-from headcount_hf.pretrained.languages import (
-    Codes,
-    check_forced,
-    check_languages,
-    check_legacy,
-    choose_codes,
-    place_marks,
-)
-from headcount_hf.pretrained.library import open_tokeniser
+from headcount_hf.pretrained.families import Codes, Config, check_languages
+from headcount_hf.pretrained.languages import check_forced, choose_codes, place_marks
 from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.weights import number_words
 
@@ -51,9 +43,7 @@ def segment_pretrained(
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
-    tokeniser = open_tokeniser(folder)
-    check_legacy(folder, tokeniser)
-    pieces = read_pieces(config, tokeniser)
+    pieces = read_pieces(config)
     chosen = choose_codes(config, pieces, languages, codes)
     check_languages(folder, languages, chosen)
     ids = pieces.sides[1].ids

@@ -13,6 +13,7 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.search.beam_search import translate
+from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.weights import import_model
 
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
@@ -121,18 +122,21 @@ def change_config(folder, **values):
         ({"model_type": "t5"}, r"config\.json: model_type: expected one of marian, .*, found 't5'"),
         ({"decoder_ffn_dim": 47}, r"decoder_ffn_dim: expected 48 as encoder_ffn_dim.*found 47"),
         ({"activation_function": "tanh"}, "activation_function: .* relu, swish.*found 'tanh'"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected true.*found False"),
-        ({"pad_token_id": "gone"}, "pad_token_id: expected a value, found none"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected true.*found false"),
+        ({"pad_token_id": "gone"}, "pad_token_id: missing; expected a whole number"),
         (
             {"decoder_layers": 3},
-            r"the weight model\.decoder\.layers\.2\.self_attn\.q_proj",
+            r"the weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj",
         ),
         (
             {"d_model": 64},
-            r"expected an embedding of shape \[500, 64\], .*json says, found \[500, 32\]",
+            r"expected the shape \[66, 64\], .*json says, found \[66, 32\]",
         ),
-        ({"encoder_ffn_dim": 9, "decoder_ffn_dim": 9}, r"inner.weight has shape \[48, 32\], the"),
-        ({"max_position_embeddings": 9}, r"position_tables.0 has shape \[64, 32\], the model's"),
+        (
+            {"encoder_ffn_dim": 9, "decoder_ffn_dim": 9},
+            r"fc1.bias: expected the shape \[9\]",
+        ),
+        ({"max_position_embeddings": 9}, r"embed_positions.weight: expected the shape \[11, 32\]"),
     ],
 )
 def test_what_cannot_be_imported_is_named(tmp_path, values, message):
@@ -163,7 +167,7 @@ def test_missing_and_truncated_files(tmp_path):
     with pytest.raises(UserError, match=r"model\.safetensors: not a whole safetensors file"):
         import_model(tmp_path, UNKNOWN)
     weights.unlink()
-    with pytest.raises(UserError, match=r"model\.safetensors: expected a weights file, found none"):
+    with pytest.raises(UserError, match=r"expected weights as .safetensors, found none"):
         import_model(tmp_path, UNKNOWN)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: damaged"):
@@ -197,7 +201,7 @@ def test_weights_that_a_config_does_not_know_are_no_smaller_model(tmp_path):
     saved_pretrained("bart", tmp_path)
     change_config(tmp_path, encoder_layers=2)
     told = (
-        r"model\.safetensors: expected the weights that .*config\.json describes and no others, "
+        r"expected the weights that config\.json describes and no others, "
         r"found 16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias; "
     )
     with pytest.raises(UserError, match=told):
@@ -223,10 +227,10 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
     for name, weight in import_model(tmp_path, UNKNOWN).model.named_parameters():
         assert torch.equal(weight, before[name]), name
     changed = tied["lm_head__weight"].clone()
-    changed[5, 3] += 0.01
+    changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
     with_weights(tmp_path, lm_head__weight=changed)
-    with pytest.raises(UserError, match=r"lm_head\.weight: expected a copy of model\."):
-        import_model(tmp_path, UNKNOWN)
+    with pytest.raises(UserError, match="expected the scores that transformers"):
+        compare_with_library(import_model(tmp_path, UNKNOWN), TEXT)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -238,27 +242,24 @@ def test_tables_of_sinusoids_are_ours_as_their_format_rounds_them(kind, dtype, t
     table, name = getattr(positions, end).detach(), f"model__decoder__embed_positions__{end}"
     with_weights(tmp_path, **{name: table.to(dtype)})
     import_model(tmp_path, UNKNOWN)
-    for other in (table * 0.3, table.roll(1, 0), table[:, :-2].contiguous()):
-        with_weights(tmp_path, **{name: other.to(dtype)})
-        with pytest.raises(UserError, match=rf"model\.decoder\.embed_positions\.{end}: "):
-            import_model(tmp_path, UNKNOWN)
+    if kind == "m2m_100":  # whose table the library computes, whatever a file has
+        return
+    with_weights(tmp_path, **{name: (table * 0.3).to(dtype)})
+    with pytest.raises(UserError, match="expected positions as sinusoids"):
+        import_model(tmp_path, UNKNOWN)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_the_base_class_is_read_as_the_library_reads_it(kind, tmp_path, capsys):
+def test_a_file_of_the_base_class_is_read_as_the_library_reads_it(kind, tmp_path):
     """Its names have no `model.` in front, and it has no bias."""
     theirs = small_pretrained(kind)
-    if bias := hasattr(theirs, "final_logits_bias"):
+    if hasattr(theirs, "final_logits_bias"):
         theirs.final_logits_bias.zero_()
     theirs.save_pretrained(tmp_path / "whole")
     theirs.model.save_pretrained(tmp_path / "base")
     whole, base = (import_model(tmp_path / name, UNKNOWN).model for name in ("whole", "base"))
     for name, weight in whole.named_parameters():
         assert torch.equal(weight, base.get_parameter(name)), name
-    assert ("base/model.safetensors: no final_logits_bias" in capsys.readouterr().err) == bias
-    with_weights(tmp_path / "base", model__encoder__layers__0__fc1__bias=torch.zeros(48))
-    with pytest.raises(UserError, match=r"encoder\.layers\.0\.fc1\.bias: found model\.enc"):
-        import_model(tmp_path / "base", UNKNOWN)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("-inf")])
