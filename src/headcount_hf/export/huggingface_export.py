@@ -23,7 +23,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount_hf.export.ctranslate2_export import POSITIONS
-from headcount_hf.pretrained.families import CONFIG, EPSILON, Config
+from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
 from headcount_hf.pretrained.languages import GENERATION
 from headcount_hf.pretrained.library import (
     SEQ2SEQ,
@@ -38,9 +38,6 @@ from headcount_hf.pretrained.weights import fill_theirs
 _SIDES = ("encoder", "decoder")
 
 Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
-
-_FREE = {"preset", "heads", "d_head", "dropout", "attention_dropout"}
-"""Settings in which a model may differ from the one that it was imported as."""
 
 
 @dataclass(frozen=True)
@@ -227,17 +224,11 @@ def _values_of_ours(model: Transformer, kind: str) -> dict[str, Any]:
     """Return what config.json says of a model that was trained here."""
     settings = model.settings
     src, tgt = (each.num_embeddings for each in _embeddings(model))
-    values = {
+    values = settings.model_dump(include=SAME) | {
         "vocab_size": src,
-        "encoder_layers": settings.encoder_layers,
-        "decoder_layers": settings.decoder_layers,
-        "d_model": settings.d_model,
         "activation_function": settings.activation,
-        "scale_embedding": settings.scale_embedding,
         "max_position_embeddings": POSITIONS,
-        "dropout": settings.dropout,
         "activation_dropout": settings.dropout,
-        "attention_dropout": settings.attention_dropout,
         "pad_token_id": PAD,
         "bos_token_id": BOS,
         "eos_token_id": EOS,
@@ -279,20 +270,18 @@ def _check_ours(model: Transformer, kind: str) -> None:
 
 def _check_imported(model: Transformer, config: Config) -> None:
     """Raise UserError unless a model has the shape that importing the folder gives."""
-    expected, found = config.settings(), model.settings
-    pairs = {
-        name: (getattr(expected, name), getattr(found, name))
-        for name in type(found).model_fields
-        if name not in _FREE
-    }
-    pairs["d_head"] = expected.head_width, found.head_width
-    if not config.joint:  # a shared one may be two here, whose ids differ
-        pairs["joint"] = False, model.own_src_embedding is None
+    wrong = other_sizes(config, model.settings, ("heads", "d_head"))
     sizes = tuple(each.num_embeddings - 1 for each in _embeddings(model))
-    pairs["words of each side"] = config.vocabulary_sizes, sizes
-    for name, (theirs, ours) in pairs.items():
-        if theirs != ours:
-            raise UserError(
-                f"{config.path}: {name}: expected {ours}, as the model has, found {theirs}; name "
-                "the folder that the model was imported from"
-            )
+    apart = model.own_src_embedding is not None
+    for name, theirs, ours in (
+        ("width of a head", config.settings().head_width, model.settings.head_width),
+        # A shared embedding may be two here, whose ids differ.
+        ("embeddings apart", apart if config.joint else True, apart),
+        ("words of each side", config.vocabulary_sizes, sizes),
+    ):
+        wrong = wrong or (f"{name}: {theirs}, found {ours}" if theirs != ours else "")
+    if wrong:
+        raise UserError(
+            f"{config.path}: expected a model of its sizes, which are {wrong}; name the folder "
+            "that the model was imported from"
+        )

@@ -41,6 +41,16 @@ class HuggingFaceSearch(Exported):
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
         # What begins a translation is one of its words only where it is the copy of another.
         self.never = [rows[1][PAD], *({rows[1][BOS]} - set(self.ours))]
+        # In place of what a folder says of its makers' search.
+        self.model.generation_config = type(self.model.generation_config)(
+            decoder_start_token_id=rows[1][BOS],
+            eos_token_id=rows[1][EOS],
+            pad_token_id=rows[1][PAD],
+            suppress_tokens=self.never,
+            num_beams=settings.beam,
+            length_penalty=0.0,
+            early_stopping="never",
+        )
 
     @torch.inference_mode()
     def translate(
@@ -56,14 +66,7 @@ class HuggingFaceSearch(Exported):
                 self.src[read],
                 attention_mask=(read != PAD).long(),
                 decoder_input_ids=self.begin.expand(len(read), -1),
-                # Else the library puts the start that the folder names before ours.
-                decoder_start_token_id=int(self.begin[0]),
-                eos_token_id=int(self.tgt[EOS]),
-                pad_token_id=int(self.tgt[PAD]),
-                forced_bos_token_id=None,
-                suppress_tokens=self.never,
                 max_new_tokens=max(limits[n] for n in numbers) - len(prefix),
-                **_search(self.settings),
             )
             for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
                 best[number] = self._best(row, limits[number])
@@ -172,29 +175,3 @@ def own_sides(search: HuggingFaceSearch, folder: Path, codes: Codes) -> Sides:
         for each in zip(rows, search.sides, strict=True)
     )
     return src, tgt
-
-
-def _search(settings: DecodeSettings) -> dict[str, Any]:
-    """Return beam search as ours without length penalty, in the words of `generate`.
-
-    What a folder says of its makers' search has no effect beside these.
-    """
-    return {
-        "num_beams": settings.beam,
-        "do_sample": False,
-        "length_penalty": 0.0,
-        "early_stopping": "never",
-        "max_length": None,
-        "min_length": 0,
-        "min_new_tokens": None,
-        "forced_eos_token_id": None,
-        "no_repeat_ngram_size": 0,
-        "encoder_no_repeat_ngram_size": 0,
-        "repetition_penalty": 1.0,
-        "encoder_repetition_penalty": 1.0,
-        "exponential_decay_length_penalty": None,
-        "bad_words_ids": None,
-        "begin_suppress_tokens": None,
-        "sequence_bias": None,
-        "num_return_sequences": 1,
-    }

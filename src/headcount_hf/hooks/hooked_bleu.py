@@ -15,9 +15,9 @@ from headcount.ablation.masked_bleu import Inputs, Masked
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import GenerateSettings
-from headcount.data.batches import neighbours
 from headcount.model.machine import batches_of
 from headcount.model.transformer import first_device
+from headcount.search.extent import search_batches
 from headcount_hf.hooks.hooked_folder import HookedFolder
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.pretrained.families import check_languages
@@ -85,22 +85,16 @@ class HookedModel(Masked):
     ) -> dict[Heads, list[str]]:
         """The lines, translated with each set of heads masked; each set is named once."""
         masks = torch.from_numpy(head_masks(sets, self.grid.size)).to(first_device(self.model))
-        sources = self.folder.sources(lines)
-        places = [(len(ids), mask, n) for mask in range(len(sets)) for n, ids in enumerate(sources)]
-        order = sorted(range(len(places)), key=places.__getitem__)
-        found = [""] * len(places)
-        budget = self.generate.batch_tokens
+        rows = masks.repeat_interleave(len(lines), dim=0)
+        repeated, budget = self.folder.sources(lines) * len(sets), self.generate.batch_tokens
+        found = [""] * len(repeated)
         with batches_of("generate", budget):
-            for part in neighbours([places[i][0] for i in order], budget):
-                rows = [places[i] for i in order[part]]
-                ids = self.model.generate(
-                    [sources[n] for _, _, n in rows],
-                    self._options(),
-                    masks[[mask for _, mask, _ in rows]],
-                )
-                for i, line in zip(order[part], self.folder.lines(ids), strict=True):
-                    found[i] = line
-                done(len(rows))
+            for numbers in search_batches(repeated, budget):
+                sources = [repeated[n] for n in numbers]
+                ids = self.model.generate(sources, self._options(), rows[numbers])
+                for number, line in zip(numbers, self.folder.lines(ids), strict=True):
+                    found[number] = line
+                done(len(numbers))
         each = iter(found)
         return {heads: list(islice(each, len(lines))) for heads in sets}
 

@@ -1,11 +1,12 @@
 """Sentence pairs in the ids of a model that is not ours, and their batches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from headcount.data.batches import Batch, Ids, ParallelText
 
@@ -20,51 +21,46 @@ class TokenisedText(ParallelText):
     src: list[Source]
     tgt_in: list[Ids]  # what the decoder reads to say `tgt`, of the same length
     pad: int
+    device: torch.device = torch.device("cpu")
 
     def part(self, numbers: Sequence[int]) -> "TokenisedText":
-        """The pairs with these numbers."""
+        """Return the pairs with these numbers."""
         src, tgt, tgt_in = (
             [side[i] for i in numbers] for side in (self.src, self.tgt, self.tgt_in)
         )
-        return TokenisedText(src=src, tgt=tgt, tgt_in=tgt_in, pad=self.pad)
+        return replace(self, src=src, tgt=tgt, tgt_in=tgt_in)
 
     @property
     def lengths(self) -> np.ndarray:
         """[2, pairs] Lengths of source and target of each pair, all added ids counted."""
         return np.array([[source_length(each) for each in self.src], [len(t) for t in self.tgt]])
 
-    def resident(self, device: torch.device) -> "_Batches":
-        """What makes batches on a device."""
-        return _Batches(self, device)
-
-
-@dataclass(frozen=True)
-class _Batches:
-    """A text, of which every batch is padded on the host, and then goes to the device."""
-
-    text: TokenisedText
-    device: torch.device
+    def resident(self, device: torch.device) -> "TokenisedText":
+        """Return the same text, whose batches go to a device."""
+        return replace(self, device=device)
 
     def batch(self, indices: Sequence[int]) -> Batch:
-        """One padded batch of the pairs with these numbers, in the ids of the text."""
+        """Return one padded batch of the pairs with these numbers, in the ids of the text."""
         pairs = np.array(indices).tolist()
-        part = self.text.part(pairs)
-        tgt_lengths = [len(ids) for ids in part.tgt]
-        widest = max(tgt_lengths)
-        real = [row * widest + place for row, n in enumerate(tgt_lengths) for place in range(n)]
+        part = self.part(pairs)
+        lengths = [len(ids) for ids in part.tgt]
+        real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        src, tgt_in, tgt_out = (
+            stacked(side, self.pad).to(self.device) for side in (part.src, part.tgt_in, part.tgt)
+        )
         return Batch(
             indices=pairs,
             src_lengths=[source_length(each) for each in part.src],
-            tgt_lengths=tgt_lengths,
-            src=stacked(part.src, part.pad).to(self.device),
-            tgt_in=stacked(part.tgt_in, part.pad).to(self.device),
-            tgt_out=stacked(part.tgt, part.pad).to(self.device),
-            real=torch.tensor(real, device=self.device),
+            tgt_lengths=lengths,
+            src=src,
+            tgt_in=tgt_in,
+            tgt_out=tgt_out,
+            real=real.flatten().nonzero().squeeze(1).to(self.device),
         )
 
 
 def source_length(source: Source) -> int:
-    """Ids of a source, or frames."""
+    """Return the ids of a source, or its frames."""
     return source.shape[-1] if isinstance(source, Tensor) else len(source)
 
 
@@ -72,6 +68,4 @@ def stacked(sources: Sequence[Source], pad: int) -> Tensor:
     """Ids [b, k], padded at the end, or features [b, channels, frames], which are equally long."""
     if isinstance(sources[0], Tensor):
         return torch.stack(list(sources))
-    return torch.tensor(
-        [ids + [pad] * (max(map(len, sources)) - len(ids)) for ids in sources], dtype=torch.long
-    )
+    return pad_sequence([torch.tensor(ids, dtype=torch.long) for ids in sources], True, pad)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -18,13 +18,7 @@ PAIRS = 8
 LARGEST_GAP = 1e-4
 """Of scores, in parts of the largest one: a hundred times what rounding does."""
 
-
-class _Pair(NamedTuple):
-    """A sentence pair: ids of ours, and the ids that the library's module is given."""
-
-    src: Ids
-    tgt: Ids
-    theirs: dict[str, Ids]
+_Pair = tuple[Ids, Ids]  # ids of ours
 
 
 def compare_with_library(
@@ -33,16 +27,16 @@ def compare_with_library(
     """Return how far the scores of words lie from those of the library, for `import.json`.
 
     The library's tokeniser reads the lines that `pair` keeps, and its module the ids that they
-    become. Without such lines the first pairs of `text` are compared, in our ids. Raises UserError
-    where an id differs, and where a score differs by more than rounding.
+    become; without such lines the first pairs of `text`. Raises UserError where an id differs, and
+    where a score differs by more than rounding.
     """
     import transformers
 
-    version, longest = f"transformers {transformers.__version__}", imported.longest
-    lines = list(_from_text(imported, pair)) if pair and imported.tokeniser else []
-    compared = lines or list(_from_ids(imported, text, longest))
-    fitting = [each for each in compared if max(map(len, each.theirs.values())) <= longest]
-    gaps = [_gap(imported, each) for each in fitting]
+    version, longest = f"transformers {transformers.__version__}", imported.longest - 2
+    lines = list(_read_lines(imported, pair)) if pair and imported.tokeniser else []
+    first = list(zip(text.src, text.tgt, strict=True))[:PAIRS]
+    compared = lines or [(src[:longest], tgt[:longest]) for src, tgt in first]
+    gaps = [_gap(imported, *each) for each in compared if max(map(len, each)) <= longest]
     gap, size = torch.tensor([(0.0, 0.0), *gaps]).amax(0).tolist()
     if not gap <= LARGEST_GAP * size:  # nan, too
         raise UserError(
@@ -59,8 +53,8 @@ def compare_with_library(
     }
 
 
-def _from_text(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
-    """Give pairs of lines, as the library reads them. Raises UserError where ours reads another id.
+def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
+    """Give pairs of lines. Raises UserError where the library reads another id.
 
     Lines with the name of a special piece are left out: it is text here, and a mark there.
     """
@@ -69,20 +63,25 @@ def _from_text(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
     ends = {tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token}
     hidden = ends.union(src.special, tgt.special) - {*src.words}
     code = src.before if imported.theirs.config.model_type == "marian" else ()
-    start = imported.tgt_rows[BOS]
-    behind = [start] if imported.src_rows[EOS] != imported.tgt_rows[EOS] else []  # mBART's code
     for lines in about.get(EXAMPLES, ()):
         if any(name in line for name in hidden for line in lines):
             continue
         text, said = (side.spell(line) for side, line in zip(cutters, lines, strict=True))
         ours = [side.encode(line) for side, line in zip(cutters, lines, strict=True)]
-        sources = tokeniser(" ".join([*code, text]))["input_ids"]
-        labels = tokeniser(text_target=said)["input_ids"]
-        own = [imported.src_rows[i] for i in [*ours[0], EOS]]
-        _check_ids(f"{imported.folder}: source line {text!r}", tokeniser, sources, own)
-        own = [imported.tgt_rows[i] for i in [*ours[1], EOS]]
-        _check_ids(f"{imported.folder}: target line {said!r}", tokeniser, labels, [*own, *behind])
-        yield _Pair(*ours, {"input_ids": sources, "labels": labels})
+        inputs, labels = _theirs(imported, *ours)
+        place = f"{imported.folder}: source line {text!r}"
+        _check_ids(place, tokeniser, tokeniser(" ".join([*code, text]))["input_ids"], inputs)
+        place = f"{imported.folder}: target line {said!r}"
+        _check_ids(place, tokeniser, tokeniser(text_target=said)["input_ids"], labels)
+        yield ours[0], ours[1]
+
+
+def _theirs(imported: Imported, src: Ids, tgt: Ids) -> tuple[Ids, Ids]:
+    """Return ids of the library, with the ends, and the start behind labels if it is moved."""
+    inputs = [imported.src_rows[i] for i in [*src, EOS]]
+    labels = [imported.tgt_rows[i] for i in [*tgt, EOS]]
+    is_moved = imported.src_rows[EOS] != imported.tgt_rows[EOS]  # mBART's code
+    return inputs, [*labels, imported.tgt_rows[BOS]] if is_moved else labels
 
 
 def _check_ids(line: str, tokeniser: Any, expected: Ids, found: Ids) -> None:
@@ -100,23 +99,15 @@ def _check_ids(line: str, tokeniser: Any, expected: Ids, found: Ids) -> None:
             )
 
 
-def _from_ids(imported: Imported, text: ParallelText, longest: int) -> Iterator[_Pair]:
-    """Give the first pairs, cut off where the model's positions end, for the library's module."""
-    for ids in list(zip(text.src, text.tgt, strict=True))[:PAIRS]:
-        src, tgt = (side[: longest - 1] for side in ids)
-        inputs = [imported.src_rows[i] for i in [*src, EOS]]
-        rows = [imported.tgt_rows[i] for i in [BOS, *tgt]]
-        yield _Pair(src, tgt, {"input_ids": inputs, "decoder_input_ids": rows})
-
-
 @torch.inference_mode()
-def _gap(imported: Imported, pair: _Pair) -> tuple[float, float]:
+def _gap(imported: Imported, src: Ids, tgt: Ids) -> tuple[float, float]:
     """Return the largest difference of a score of one pair, and the largest score."""
     model, rows = imported.model, torch.tensor(imported.tgt_rows)
-    tgt = torch.tensor([[BOS, *pair.tgt]])
-    inputs = {name: torch.tensor([ids]) for name, ids in pair.theirs.items()}
-    states = model.decode(tgt, model.encode(torch.tensor([[*pair.src, EOS]])))
+    inputs, labels = (torch.tensor([ids]) for ids in _theirs(imported, src, tgt))
+    words = torch.tensor([[BOS, *tgt]])
+    states = model.decode(words, model.encode(torch.tensor([[*src, EOS]])))
     known = torch.arange(len(rows)) != BOS  # no word of theirs
     found = model.logits(states)[0][:, known]
-    expected = imported.theirs(**inputs).logits[0, : tgt.shape[1]][:, rows[known]]
+    expected = imported.theirs(input_ids=inputs, labels=labels).logits[0, : words.shape[1]]
+    expected = expected[:, rows[known]]
     return float((expected - found).abs().max()), float(expected.abs().max())

@@ -4,7 +4,7 @@ Nothing here imports torch or the library, so that an experiment's plan can read
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +30,9 @@ Codes = Sequence[str | None]
 
 CHOSEN = {"preset", "dropout", "attention_dropout"}
 """Settings of the model that its weights do not decide."""
+
+SAME = {"encoder_layers", "decoder_layers", "d_model", "scale_embedding", *CHOSEN} - {"preset"}
+"""Settings of the model that have the same name in a config."""
 
 _HEADS = "encoder_attention_heads"
 
@@ -177,38 +180,36 @@ class Config(BaseModel):
     def settings(self) -> ModelSettings:
         """Return our settings that make the same function. Raises UserError for too large ones."""
         family, activation = self.family, self.activation_function
-        found = {
-            "encoder_layers": self.encoder_layers,
-            "decoder_layers": self.decoder_layers,
-            "d_model": self.d_model,
+        found = self.model_dump(include=SAME) | {
             "d_ff": self.encoder_ffn_dim,
             "heads": self.encoder_attention_heads,
             "norm": family.norm,
             "norm_epsilon": EPSILON,
             "embedding_norm": family.embedding_norm,
             "activation": "silu" if activation == "swish" else activation,
-            "scale_embedding": self.scale_embedding,
             "position_table": self.max_position_embeddings * (family.positions != "sinusoids"),
             "output_bias": True,  # it closes the row of BOS, which is none of their words
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
         }
         return checked(ModelSettings, found, lambda key: f"{self.path}: {keyed(key)}")
 
 
 def check_sizes(folder: Path, settings: ModelSettings) -> None:
     """Raise UserError naming each key in which settings are not those of the model in a folder."""
-    theirs = Config.read(folder).settings().model_dump(exclude=CHOSEN)
-    ours = settings.model_dump(exclude=CHOSEN)
-    wrong = [
-        f"{key}: {theirs[key]}, found {ours[key]}" for key in theirs if theirs[key] != ours[key]
-    ]
-    if wrong:
+    if wrong := other_sizes(Config.read(folder), settings):
         raise UserError(
-            f"model: expected the sizes of {folder / CONFIG}, which are {'; '.join(wrong)}; "
-            f"correct them in the experiment: python scripts/describe_model.py --pretrained "
-            f"{folder} prints them all"
+            f"model: expected the sizes of {folder / CONFIG}, which are {wrong}; correct them in "
+            f"the experiment: python scripts/describe_model.py --pretrained {folder} prints them "
+            "all"
         )
+
+
+def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] = ()) -> str:
+    """Return each key in which settings differ from a config, with both values; `free` may."""
+    ours, theirs = (
+        each.model_dump(exclude={*CHOSEN, *free}) for each in (settings, config.settings())
+    )
+    wrong = (f"{key}: {theirs[key]}, found {ours[key]}" for key in ours if theirs[key] != ours[key])
+    return "; ".join(wrong)
 
 
 def settings_files(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ Nothing of theirs is ever run: weights are read as safetensors, and code beside 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,12 +60,12 @@ def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list
     return sorted(path for path in found if path.name != RECORD)
 
 
-def stored_formats(folder: Path) -> str:
-    """Return the formats of the weights in a folder, such as `float16`.
+def stored_formats(folder: Path) -> dict[str, str]:
+    """Return the format, such as `float16`, of each weight in a folder.
 
     Raises UserError for a folder without weights, a damaged file and quantised weights.
     """
-    found = set()
+    found = {}
     for path in sorted(folder.glob("*.safetensors")):
         try:
             with safetensors.safe_open(path, "pt") as file:
@@ -80,10 +80,10 @@ def stored_formats(folder: Path) -> str:
                     f"{path}: {name}: expected floating-point numbers, found {kind}; take the "
                     "model before it was quantised"
                 )
-        found |= set(map(_FORMATS.get, kinds.values()))
+            found[name] = _FORMATS[kind]
     if not found:
         raise no_weights(folder)
-    return ", ".join(sorted(found))
+    return found
 
 
 def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
@@ -119,7 +119,7 @@ def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Opened:
     the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
-    stored_formats(folder)
+    stored = stored_formats(folder)
     more |= {"use_safetensors": True, "dtype": torch.float32}
     more |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _opened(getattr(theirs, kind.automatic), folder, kind, more)
@@ -130,7 +130,7 @@ def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Opened:
         )
     for name, weight in model.state_dict().items():
         check_finite(f"{folder}: {name}", weight)
-    missing = {*report["missing_keys"], *_lacking_output(folder, model)}
+    missing = {*report["missing_keys"], *_lacking_output(folder, model, stored)}
     return Opened(model.eval(), sorted(missing), sorted(report["unexpected_keys"]))
 
 
@@ -172,7 +172,7 @@ def check_finite(place: str, weight: torch.Tensor) -> None:
         )
 
 
-def _lacking_output(folder: Path, model: nn.Module) -> set[str]:
+def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> set[str]:
     """Return the output layer's weight where config.json says it is not tied and no file has it.
 
     The library ties it without a word. T5's config even forgets that it is not tied.
@@ -181,13 +181,7 @@ def _lacking_output(folder: Path, model: nn.Module) -> set[str]:
     if output is None or told.get("tie_word_embeddings") is not False:
         return set()
     place = next(name for name, module in model.named_modules() if module is output)
-    return {f"{place}.{name}" for name, _ in output.named_parameters()} - set(_stored(folder))
-
-
-def _stored(folder: Path) -> Iterator[str]:
-    for path in folder.glob("*.safetensors"):
-        with safetensors.safe_open(path, "pt") as file:
-            yield from file.keys()
+    return {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
 
 
 @torch.no_grad()

@@ -131,7 +131,8 @@ def import_model(
         del weights["own_src_embedding.weight"]
     check_shapes(model, weights, folder)
     copy_weights(model, weights)
-    stored, longest = stored_formats(folder), config.max_position_embeddings
+    stored = ", ".join(sorted({*stored_formats(folder).values()}))
+    longest = config.max_position_embeddings
     return Imported(folder, model.eval(), *rows, stored, theirs, longest)
 
 
