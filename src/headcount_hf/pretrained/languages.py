@@ -1,8 +1,7 @@
 """How a model is told which languages it reads and writes, and where a sentence has its marks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 
 from headcount.base.errors import UserError
@@ -117,18 +116,9 @@ def _find(pieces: Pieces, flag: str, code: str) -> str:
     by_piece = {piece: name for name, piece in known.items()}
     found = code if code in known else by_piece.get(code)
     if found is None:
+        begin_alike = sorted(known, key=lambda name: (name[:2].lower() != code[:2].lower(), name))
         raise UserError(
             f"{flag}: expected one of the {len(known)} languages of {pieces.folder}, found "
-            f"{code!r}; the nearest are {', '.join(_nearest(code, known))}"
+            f"{code!r}; the nearest are {', '.join(begin_alike[:_NEAREST])}"
         )
     return found
-
-
-def _nearest(code: str, known: Iterable[str]) -> list[str]:
-    """Return names that begin alike first, then by how much they share."""
-
-    def distance(name: str) -> tuple[bool, float, str]:
-        alike = name[:2].lower() == code[:2].lower()
-        return not alike, -SequenceMatcher(None, name.lower(), code.lower()).ratio(), name
-
-    return sorted(known, key=distance)[:_NEAREST]
