@@ -48,10 +48,10 @@ def test_the_package_is_imported_without_torch():
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    saved_pretrained("bart", tmp_path)
+    saved_pretrained("bart", tmp_path / "bart")
     monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
     with pytest.raises(EnvironmentFault, match=r"transformers, .*'\.\[pretrained\]'") as fault:
-        headcount.import_pretrained(tmp_path, "en", "de", tmp_path / "out")
+        headcount.import_pretrained(tmp_path / "bart", "en", "de", tmp_path / "out")
     assert fault.value.exit_code == 3
 
 

@@ -176,7 +176,8 @@ class Model:
 
         Raises UserError if something else lies there than an earlier export.
         """
-        return write_export(self._what, own_form(self._what), Path(out), self._origin())
+        what = self._what.on_cpu()
+        return write_export(what, own_form(what), Path(out), self._origin())
 
     def export(self, out: str | Path, to: str, pretrained: str | Path | None = None) -> str:
         """Write a folder for `ctranslate2` or `huggingface`, as scripts/export.py does.

@@ -53,7 +53,7 @@ class Classifier:
 
     @classmethod
     def load(cls, folder: Path, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
-        """The model in a folder.
+        """Return the model in a folder.
 
         `labels`: names in the order of their numbers; without any the model's own. Raises
         EnvironmentFault where the library or the device is missing, UserError where the model is,
@@ -67,7 +67,7 @@ class Classifier:
         return cls(encoder, tokeniser, numbers)
 
     def gold(self, pairs: Sequence[Example]) -> np.ndarray:
-        """Numbers of the pairs' labels. Raises UserError for one that the model does not have."""
+        """Return numbers of the pairs' labels. Raises UserError for an unknown label."""
         for pair in pairs:
             if pair.label.lower() not in self.labels:
                 raise UserError(
@@ -83,7 +83,7 @@ class Classifier:
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
     ) -> dict[Heads, np.ndarray]:
-        """Which pairs are classified right with each set of heads masked, [pairs] of 0 and 1.
+        """Return for each set of heads masked which pairs are right, [pairs] of 0 and 1.
 
         Layers below the first masked one run once a batch.
         """
@@ -107,7 +107,7 @@ class Classifier:
     def importance(
         self, pairs: Sequence[Example], silent: Heads = (), batch: int = 32
     ) -> np.ndarray:
-        """Mean over pairs of |∂L/∂ξ| at ξ = 1, [heads]; nats, larger means more important.
+        """Return the mean over pairs of |∂L/∂ξ| at ξ = 1, [heads]; nats, larger is more important.
 
         Of silent heads, whose ξ is 0, it is 0: they are not there. Source: Michel et al. 2019.
         """
@@ -127,7 +127,7 @@ class Classifier:
     def _goes_on(
         self, inputs: dict[str, Tensor], entering: Sequence[Tensor], whole: Tensor
     ) -> bool:
-        """True if the model gives the whole one's logits from each of its layers on.
+        """Return True if the model gives the same logits when it goes on from any layer.
 
         Raises UserError where it does not: then the library does more between its layers.
         """
@@ -150,7 +150,7 @@ class Classifier:
     def _batches(
         self, pairs: Sequence[Example], size: int
     ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-        """Places, and model inputs where the model is; pairs of like length together."""
+        """Give places, and model inputs where the model is; pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].first + pairs[n].second))
         for start in range(0, len(order), size):
             places = order[start : start + size]
@@ -213,12 +213,12 @@ def compare_masks(
 
 
 def accuracy_columns(columns: Sequence[str]) -> list[str]:
-    """The columns of a file about BLEU, as they are for accuracy."""
+    """Return the columns of a file about BLEU with accuracy in its place."""
     return ["accuracy" if column == "bleu" else column for column in columns]
 
 
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
-    """Number of each label by its name in lower case: `named`, or without any the model's `known`.
+    """Return the number of each label by its name in lower case: `named`, or else `known`.
 
     Both stand in the order of their numbers. Raises UserError where neither names the labels, and
     for names that are not one for each label, or none of the model's where it has names.

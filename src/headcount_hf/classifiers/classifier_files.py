@@ -31,7 +31,7 @@ _OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
 
 
 def fetch_classifier(name: str, commit: str | None) -> Path:
-    """The folder of a model: the one of that name, or a copy of the hub's as of a commit.
+    """Return the folder of a model: the one of that name, or a copy of a commit of the hub.
 
     Of a folder with a record its files are compared. Raises UserError for a name that is neither,
     for a file that is not as recorded, and unless the commit of a model on the hub is
@@ -76,13 +76,13 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
 
 
 def training_library() -> Any:
-    """The Hugging Face library, able to train. Raises EnvironmentFault where it is not."""
+    """Return the Hugging Face library. Raises EnvironmentFault where it cannot train."""
     of_hugging_face("accelerate", _KIND)  # what its trainer runs on
     return of_hugging_face("transformers", _KIND)
 
 
 def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
-    """Tokeniser and model, ready to be scored; with `labels` to be trained to find these.
+    """Return tokeniser and model, ready to be scored, or with `labels` to be trained on these.
 
     Then the model needs no classifying layer. Raises UserError for a folder without a whole
     classifier, with weights in pickles only, and for a model that needs code of its own;

@@ -86,7 +86,7 @@ def _fine_tune(
 def _encoded(
     pairs: Sequence[Example], tokeniser: Any, numbers: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """The pairs as the library's trainer takes them; `numbers`: of the labels."""
+    """Return the pairs as the library's trainer takes them; `numbers`: of the labels."""
     texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
     encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
     return [
@@ -99,7 +99,7 @@ def _encoded(
 def _arguments(
     library: Any, settings: FineTuningSettings, seed: int, states: Path, pairs: int
 ) -> Any:
-    """What the library's trainer is told: nothing is reported, and only states are saved."""
+    """Return arguments of the library's trainer: nothing is reported, and only states are saved."""
     updates = -(-pairs // settings.batch) * settings.epochs
     told = library.TrainingArguments(
         output_dir=str(states),
@@ -122,6 +122,6 @@ def _arguments(
 
 
 def _last_state(states: Path) -> str | None:
-    """The newest state that was saved whole; none at the beginning."""
+    """Return the newest state that was saved whole; none at the beginning."""
     whole = (path.parent for path in states.glob("checkpoint-*/trainer_state.json"))
     return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default="")) or None

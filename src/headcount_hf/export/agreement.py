@@ -26,7 +26,7 @@ OpenExported = Callable[[DecodeSettings], Exported]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far an exported model does what this project's search does, without length penalty."""
+    """Agreement of an exported model with this project's search, without length penalty."""
 
     sentences: int  # that were compared
     same: int  # of their translations
@@ -36,7 +36,7 @@ class Agreement:
 
     @property
     def share(self) -> float:
-        """Share of the compared sentences that both programs translate alike, 0 to 1."""
+        """Return the share of the compared sentences that both programs translate alike, 0 to 1."""
         return self.same / self.sentences
 
     def __str__(self) -> str:

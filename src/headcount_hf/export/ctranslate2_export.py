@@ -23,12 +23,12 @@ _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
 def positions_of(model: Transformer) -> int:
-    """How many positions an export of the model knows."""
+    """Return how many positions an export of the model knows."""
     return model.settings.position_table or POSITIONS
 
 
 def padded_heads(model: Transformer) -> tuple[int, int]:
-    """Heads that every layer of the encoder, and of the decoder, has in CTranslate2's model."""
+    """Return the heads of every layer of the encoder, and of the decoder, in CTranslate2."""
     counts = model.grid.counts
     return max(1, *counts["enc_self"]), max(1, *counts["dec_self"], *counts["dec_enc"])
 
@@ -82,14 +82,14 @@ def _describe_vocabularies(spec: Any, src_words: Vocabulary, tgt_words: Vocabula
 
 
 def _positions(model: Transformer, side: int) -> Tensor:
-    """The vectors of positions of a side, [p, d]: its table, or as many sinusoids."""
+    """Return the vectors of positions of a side, [p, d]: its table, or as many sinusoids."""
     if model.position_tables:
         return model.position_tables[side]
     return sinusoids(POSITIONS, model.settings.d_model)
 
 
 def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: int) -> None:
-    """Layers, and the last norm: an identity in post-norm models, which have none."""
+    """Fill layers, and the last norm: an identity in post-norm models, which have none."""
     if isinstance(last_norm, nn.LayerNorm):
         _fill_norm(spec.layer_norm, last_norm)
     for into, layer in zip(spec.layer, layers, strict=True):
@@ -103,7 +103,7 @@ def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: in
 
 
 def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, heads: int) -> None:
-    """W_Q, W_K and W_V in one matrix for self-attention, W_Q apart from the others otherwise."""
+    """Fill W_Q, W_K and W_V in one matrix for self-attention, else W_Q apart from the others."""
     missing = (heads - attention.heads) * attention.d_head
     weights = [_with_zero_rows(part, missing) for part in attention.inputs.weight.chunk(3)]
     biases = [_with_zero_rows(part, missing) for part in attention.inputs.bias.chunk(3)]

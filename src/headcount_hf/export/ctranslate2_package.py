@@ -18,7 +18,7 @@ from headcount.base.packages import optional_package
 
 
 def _is_narrow() -> bool:
-    """Whether this is an x86 processor without AVX-512."""
+    """Return whether this is an x86 processor without AVX-512."""
     capability = torch.backends.cpu.get_cpu_capability()
     return platform.machine() in ("x86_64", "AMD64") and not capability.startswith("AVX512")
 
@@ -28,7 +28,7 @@ if _is_narrow():
 
 
 def load_ctranslate2() -> ModuleType:
-    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
+    """Return the package; raises EnvironmentFault with the line that installs it."""
     return optional_package(
         "ctranslate2", "models of CTranslate2", "run: pip install -e '.[export]'"
     )

@@ -72,7 +72,7 @@ def export_model(
 def files_of(
     source: ModelFolder, pair: PairFolder, mask: Sequence[str | Path], pretrained: Path | None
 ) -> list[Path]:
-    """The files that an export is made from."""
+    """Return the files that an export is made from."""
     masks = [path for path in map(Path, mask) if path.is_file()]
     theirs = imported_files(pretrained) if pretrained else []
     return [*source.files, *pair.files(), *masks, *theirs]

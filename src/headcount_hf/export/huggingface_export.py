@@ -198,7 +198,7 @@ def first_free(config: Config) -> int:
 
 
 def _by_row(rows: list[int]) -> list[int]:
-    """For each of their words our id, which is not that of what translations begin with."""
+    """Return for each of their words our id, which is never BOS."""
     return sorted((place for place in range(len(rows)) if place != BOS), key=rows.__getitem__)
 
 

@@ -36,11 +36,11 @@ class HookedInputs(Inputs):
     generate: GenerateSettings
 
     def files(self, tests: Iterable[str]) -> list[Path]:
-        """The files that shape translations of these test sets."""
+        """Return the files that shape translations of these test sets."""
         return [*self.model.files, *(path for test in tests for path in self.texts(test))]
 
     def languages(self) -> tuple[str, str]:
-        """Those that the flags name."""
+        """Return the languages that the flags name."""
         return self.pair, "as --src-lang and --tgt-lang say"
 
     def load(self) -> "HookedModel":
@@ -67,23 +67,23 @@ class HookedModel(Masked):
 
     @property
     def language(self) -> str:
-        """The target language, for sacreBLEU."""
+        """Return the target language, for sacreBLEU."""
         return self.tgt_lang
 
     @property
     def grid(self) -> HeadGrid:
-        """The model's heads."""
+        """Return the model's heads."""
         return self.model.grid
 
     def search(self) -> dict[str, Any]:
-        """Settings that shape translations; all else is as the model's folder says."""
+        """Return settings that shape translations; all else is as the model's folder says."""
         shaping = {"beam", "length_penalty", "max_new_tokens"}
         return {"search": "generate", **self.generate.model_dump(include=shaping), **_ALWAYS}
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
     ) -> dict[Heads, list[str]]:
-        """The lines, translated with each set of heads masked; each set is named once."""
+        """Return the lines, translated with each set of heads masked; each set is named once."""
         masks = torch.from_numpy(head_masks(sets, self.grid.size)).to(first_device(self.model))
         rows = masks.repeat_interleave(len(lines), dim=0)
         repeated, budget = self.folder.sources(lines) * len(sets), self.generate.batch_tokens
@@ -99,7 +99,7 @@ class HookedModel(Masked):
         return {heads: list(islice(each, len(lines))) for heads in sets}
 
     def _options(self) -> dict[str, Any]:
-        """Arguments of the library's search."""
+        """Return arguments of the library's search."""
         asked = self.generate
         return self.folder.target_options() | {
             "num_beams": asked.beam,

@@ -67,7 +67,7 @@ class HookedEncoder:
             self._stack.layer = self._layers
 
     def first_masked(self, multiplier: Tensor) -> int:
-        """The lowest layer of which a multiplier [h] is not 1; the last one where all are."""
+        """Return the lowest layer of which a multiplier [h] is not 1; the last one without any."""
         layers = range(len(self.outputs))
         touched = (layer for layer in layers if (multiplier[self._span(layer)] != 1).any())
         return next(touched, layers[-1])
@@ -77,7 +77,7 @@ class HookedEncoder:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Return the device of the weights."""
         return next(self.model.parameters()).device
 
 

@@ -28,7 +28,7 @@ _BEGINS = "decoder_start_token_id"
 
 @dataclass(frozen=True)
 class Told:
-    """What a model of several languages or tasks must be told beside the text; empty: nothing."""
+    """Languages and task of a model that knows several; empty: not told."""
 
     source: str = ""  # its name of the source language, such as eng_Latn
     target: str = ""
@@ -44,17 +44,17 @@ class HookedFolder:
 
     @property
     def files(self) -> list[Path]:
-        """All that may be read of it."""
+        """Return all files that may be read."""
         return input_files(self.path)
 
     @property
     def weight_files(self) -> list[Path]:
-        """All files of its weights, which tell it from other models."""
+        """Return all files of its weights, which tell it from other models."""
         return sorted(self.path.glob("*.safetensors"))
 
     @cached_property
     def _loaded(self) -> tuple[Any, HookedSeq2Seq]:
-        """Tokeniser and model, in fp32."""
+        """Return tokeniser and model, in fp32."""
         if not self.path.is_dir():
             raise UserError(f"--model {self.path}: expected a folder, found none; copy one here")
         languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
@@ -73,11 +73,11 @@ class HookedFolder:
 
     @property
     def tokeniser(self) -> Any:
-        """The library's. Raises what loading the model does."""
+        """Return the library's tokeniser. Raises what loading the model does."""
         return self._loaded[0]
 
     def load(self, device: str = "auto") -> HookedSeq2Seq:
-        """The model, in evaluation mode.
+        """Return the model, in evaluation mode.
 
         Raises UserError for a folder without a whole encoder-decoder, one whose attention is not
         known, a tokeniser of another model, and a language that it does not have; EnvironmentFault
@@ -101,7 +101,7 @@ class HookedFolder:
         self._loaded[1].check(self.text([""], ["a"]))
 
     def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
-        """Pairs of lines, with all that the tokeniser adds."""
+        """Return pairs of lines, with all that the tokeniser adds."""
         said, start = self._ids("text_target", targets), None
         if _BEGINS in self.target_options():
             # Behind the end stands what the target begins with; nobody says it there.
@@ -113,11 +113,11 @@ class HookedFolder:
         return self._ids("text", [self.told.prefix + line for line in lines])
 
     def lines(self, found: torch.Tensor) -> list[str]:
-        """The text of ids that the search found."""
+        """Return the text of ids that the search gives."""
         return self.tokeniser.batch_decode(found, skip_special_tokens=True)
 
     def target_options(self) -> dict[str, int]:
-        """What the search must be told to translate into the target language."""
+        """Return arguments of the search for the target language."""
         if not self.told.target:
             return {}
         language = self._language(self.tokeniser, self.told.target)
@@ -183,7 +183,7 @@ class HookedTexts:
     path: Path
 
     def texts(self, split: str) -> tuple[Path, Path]:
-        """Source and target side of a split, plain text, a sentence a line."""
+        """Return source and target side of a split, plain text, a sentence a line."""
         src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
         return src, tgt
 

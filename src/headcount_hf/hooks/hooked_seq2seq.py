@@ -68,7 +68,7 @@ class HookedSeq2Seq(nn.Module):
         self.grid = HeadGrid(counts)
 
     def attentions(self) -> Iterator[tuple[str, int, Joined]]:
-        """Kind, layer and W_O of every attention, in the flat order of the heads."""
+        """Give kind, layer and W_O of every attention, in the flat order of the heads."""
         for kind in KINDS:
             for layer, joined in enumerate(self._joined[kind]):
                 yield kind, layer, joined
@@ -84,7 +84,7 @@ class HookedSeq2Seq(nn.Module):
     def text(
         self, sources: Sequence[Source], targets: Sequence[Ids], start: int | None = None
     ) -> TokenisedText:
-        """Pairs in the ids that the model's own tokeniser gives, with all that it adds to them.
+        """Return pairs in the ids of the model's own tokeniser, with all that it adds to them.
 
         The decoder reads each target moved by one place, as the library does it (mBART: with the
         language from the end in front); with `start` behind that id.
@@ -108,7 +108,7 @@ class HookedSeq2Seq(nn.Module):
         return self.model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
 
     def read(self, batch: Batch, multiplier: Tensor | None, weights: bool = False) -> Any:
-        """What the library gives for a batch: `logits` [b, q, vocabulary] and, asked for, weights.
+        """Return the library's output of a batch: `logits` [b, q, vocabulary], perhaps weights.
 
         It is not given the labels: it would make a mean loss of its own of them.
         """
@@ -125,7 +125,7 @@ class HookedSeq2Seq(nn.Module):
     def attention_weights(
         self, batch: Batch, multiplier: Tensor | None = None
     ) -> Iterator[tuple[str, int, Tensor]]:
-        """Kind, layer and weights [b, h, q, k] of every attention; every row sums to 1.
+        """Give kind, layer and weights [b, h, q, k] of every attention; every row sums to 1.
 
         Raises UserError where the model computes attention in a way that hands none out, which the
         library passes over in silence.
@@ -150,7 +150,7 @@ class HookedSeq2Seq(nn.Module):
         options: Mapping[str, Any],
         multiplier: Tensor | None = None,
     ) -> Tensor:
-        """The ids that the library's own search finds [b, length], what it begins with included.
+        """Return the ids that the library's own search gives [b, length], the start included.
 
         `options`: arguments of its `generate`; what they do not say, the model's generation
         config does. Several masks are rows of one search: repeat the sources. Dropout is off.
@@ -189,7 +189,7 @@ class HookedSeq2Seq(nn.Module):
             )
 
     def _source(self, src: Tensor, lengths: Sequence[int]) -> dict[str, Tensor]:
-        """What the library calls the source, and which of its ids are no padding."""
+        """Return the source by the library's names, and which of its ids are no padding."""
         name = self.model.main_input_name
         if name != "input_ids":
             return {name: src}  # features, all of one length

@@ -40,7 +40,7 @@ def multiplied_heads(
 
 
 def _hook(multiplier: Tensor, beams: int) -> Callable[[nn.Module, tuple], tuple]:
-    """What multiplies the heads of one layer, [h of the layer] or [b, h of the layer]."""
+    """Return a hook that multiplies the heads of one layer, [h of the layer] or [b, h of it]."""
 
     def multiply(_: nn.Module, inputs: tuple) -> tuple:
         context, *others = inputs  # [rows, q, h · e]; ProphetNet's has one dimension more
@@ -57,7 +57,7 @@ def _hook(multiplier: Tensor, beams: int) -> Callable[[nn.Module, tuple], tuple]
 
 
 def _for_rows(factors: Tensor, rows: int, beams: int) -> Tensor:
-    """The factors [b, h of the layer] of every row: the encoder has one a sentence, or as many."""
+    """Return the factors [b, h of the layer] of every row of a search."""
     sentences = len(factors)
     if rows not in (sentences, sentences * beams):
         raise ValueError(

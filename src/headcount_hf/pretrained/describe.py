@@ -10,7 +10,7 @@ from headcount_hf.pretrained.imports import imported_files
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
-    """Lines of YAML that an experiment and models.yaml say of the model in a folder.
+    """Give lines of YAML about the model in a folder, for an experiment and models.yaml.
 
     `hub`, `commit`: where that came from, if not from oneself.
     """
@@ -35,5 +35,5 @@ def describe(folder: Path, hub: str | None = None, commit: str | None = None) ->
 
 
 def _name(folder: Path) -> str:
-    """A name for a model that settings allow."""
+    """Return a name for a model that settings allow."""
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in folder.resolve().name)

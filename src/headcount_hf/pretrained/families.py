@@ -43,7 +43,7 @@ Id = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True)
 class Family:
-    """What all models of one `model_type` share."""
+    """Facts that all models of one `model_type` share."""
 
     norm: Literal["pre", "post"]
     positions: Literal["sinusoids", "shifted_sinusoids", "table"]
@@ -169,12 +169,12 @@ class Config(BaseModel):
 
     @property
     def joint(self) -> bool:
-        """Whether both sides share one embedding, and the ids of their pieces."""
+        """Return whether both sides share one embedding, and the ids of their pieces."""
         return self.share_encoder_decoder_embeddings
 
     @property
     def vocabulary_sizes(self) -> tuple[int, int]:
-        """Words of source and target, those that only fill the embedding up included."""
+        """Return the words of source and target, with rows that only fill the embedding up."""
         return self.vocab_size, self.decoder_vocab_size or self.vocab_size
 
     def settings(self) -> ModelSettings:

@@ -61,7 +61,7 @@ def write_imported_run(
 
 
 def _told(folder: Path) -> dict[str, Any]:
-    """Where a model comes from, its files, and how its makers search for translations."""
+    """Return where a model comes from, its files, and how its makers search."""
     record, search = folder / RECORD, folder / GENERATION
     known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
     files = {

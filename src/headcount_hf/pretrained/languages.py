@@ -16,7 +16,7 @@ _NEAREST = 6  # names in a message
 
 @dataclass(frozen=True)
 class Placement:
-    """What stands around the pieces of a sentence."""
+    """Marks around the pieces of a sentence."""
 
     marks: tuple[Marks, Marks]  # of source and target
     start: int | None = None  # their id that the decoder begins with, if not the config's
@@ -87,7 +87,7 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
 
 
 def _is_mbart50(config: Config) -> bool:
-    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
+    """Return whether a language's code stands first, as in mBART50, not last, as in mBART."""
     paths = (config.folder / TOKENIZER_CONFIG, config.path)
     name = next(filter(None, (stated(path, "tokenizer_class") for path in paths)), "")
     if "MBart" in name:
@@ -96,7 +96,7 @@ def _is_mbart50(config: Config) -> bool:
 
 
 def told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
-    """Whether the model is told the language of source and target."""
+    """Return whether the model is told the language of source and target."""
     kind, known = config.model_type, pieces.languages
     if kind == "marian":  # one code is no choice: a model of one language may have it left over
         return False, len(known) > 1 or (len(known) == 1 and given[1] is not None)

@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a tokeniser says of its subwords."""
+    """The subwords of a tokeniser."""
 
     folder: Path
     tokeniser: Any

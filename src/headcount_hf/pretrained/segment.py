@@ -70,7 +70,7 @@ def segment_pretrained(
 
 
 def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
-    """The first pairs of dev, those with an added word first, and a pair with every added word."""
+    """Return pairs of dev, first those with an added word, and a pair with every added word."""
     sides = ([references(line)[0] for line in clean_lines(path)] for path in dev)
     pairs = [list(pair) for pair in zip(*sides, strict=False) if all(pair)]
     pairs.sort(key=lambda pair: not any(word in line for word in words for line in pair))
@@ -81,7 +81,7 @@ def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:
-    """The pieces of each line. Raises UserError for one that the model has no positions for."""
+    """Give the pieces of each line. Raises UserError for a line longer than the positions."""
     for number, line in enumerate(clean_lines(path), start=1):
         pieces = cutter.pieces(references(line)[0])
         if longest is not None and len(pieces) >= longest:

@@ -41,7 +41,7 @@ class Link:
 
 
 def links(config: Config) -> Iterator[Link]:
-    """Every weight but embeddings, biases of words and positions, whose rows are others in ours."""
+    """Give every weight but embeddings, biases of words and positions, whose rows differ."""
     for number, side in enumerate(_SIDES):
         if config.family.embedding_norm:
             yield from _norm(f"embedding_norms.{number}", f"model.{side}.layernorm_embedding")
@@ -66,7 +66,7 @@ def _layer(ours: str, theirs: str) -> Iterator[Link]:
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Link]:
-    """W_Q, W_K and W_V in one matrix, and W_O."""
+    """Give W_Q, W_K and W_V in one matrix, and W_O."""
     parts = [f"{theirs}.{part}_proj" for part in "qkv"]
     yield Link(f"{ours}.inputs.weight", tuple(f"{part}.weight" for part in parts), 1)
     yield Link(f"{ours}.inputs.bias", tuple(f"{part}.bias" for part in parts))
@@ -80,7 +80,7 @@ def _norm(ours: str, theirs: str) -> Iterator[Link]:
 
 
 def width_order(config: Config) -> Tensor:
-    """For each column of ours the one of theirs, [d].
+    """Return for each column of ours the one of theirs, [d].
 
     Sines in one half and cosines in the other: ours in another order of the width.
     """
@@ -91,7 +91,7 @@ def width_order(config: Config) -> Tensor:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Which row of their embedding stands behind each of our ids."""
+    """Rows of their embedding by our ids."""
 
     src_rows: list[int]  # [w]; PAD, BOS, EOS, UNK first
     tgt_rows: list[int]
