@@ -13,7 +13,6 @@ from small_tokenizers import LINES, write_small, write_text
 
 from headcount.base.files import read_json
 from headcount.model import machine
-from headcount_hf.pretrained.weights import import_model
 
 
 @dataclass(frozen=True)
@@ -307,20 +306,6 @@ def test_numbers_that_are_no_fractions(folders, capsys):
     safetensors.torch.save_file(weights, path)
     assert found.import_it() == 2
     assert "fc1.weight: expected floating-point numbers, found I8; take the" in told(capsys)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_widened_and_said(folders, capsys, dtype):
-    found = folders("pegasus_json")
-    assert found.segment("en", "de") == 0
-    path, name = found.theirs / "model.safetensors", str(dtype).removeprefix("torch.")
-    halves = {n: w.to(dtype) for n, w in safetensors.torch.load_file(path).items()}
-    safetensors.torch.save_file(halves, path)
-    assert found.import_it() == 0
-    assert f"{found.theirs}: {name}, read as float32" in capsys.readouterr().err
-    assert read_json(found.model / "model.json")["stored_as"] == name
-    bias = import_model(found.theirs, 105).model.encoder[0].feed_forward.inner.bias
-    assert torch.equal(bias, halves["model.encoder.layers.0.fc1.bias"].float())
 
 
 def test_text_that_was_cut_before_there_were_marks(folders, capsys):

@@ -11,7 +11,6 @@ import pytest
 import torch
 from script_runner import ROOT
 from small_marian import write_marian
-from small_pretrained import EndAtLongest
 from small_run import segment
 from small_tokenizers import pieces_of
 from torch import nn
@@ -19,12 +18,11 @@ from torch import nn
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import CODES, SIDES
-from headcount.base.head_values import read_head_values
 from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
 from headcount.data.spelling import spelling
 from headcount.data.trees import Arc, Tree, align_trees
-from headcount.data.vocabulary import EOS, UNK, Vocabulary
+from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.imports import write_imported
@@ -69,36 +67,6 @@ def copy(imported, tmp_path) -> Path:
     return shutil.copytree(imported.folder, tmp_path / "opus")
 
 
-def rows(imported: Imported, side: int) -> list[int]:
-    """For each of our ids theirs, by the pieces: two routes to one table."""
-    ids = json.loads((imported.folder / "vocab.json").read_text())
-    pieces = imported.pair.vocabularies()[side].pieces(range(len(ids) + 3))
-    known = {4 + place: ids.get(piece) for place, piece in enumerate(pieces[4:])}
-    return [ids["<pad>"], ids["<pad>"], ids["</s>"], ids["<unk>"], *known.values()]
-
-
-def test_ids_are_those_of_their_tokenizer(imported):
-    from transformers import MarianTokenizer
-
-    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
-    for side, (name, segmenter) in enumerate(
-        zip(("train.src", "train.tgt"), imported.pair.segmenters(), strict=True)
-    ):
-        table = rows(imported, side)
-        for line in [*imported.texts[name].read_text().splitlines(), "ein Wort: Ærø"]:
-            told = {"text_target" if side else "text": line}
-            ids = [*segmenter.encode(line), EOS]
-            assert [table[i] for i in ids] == tokenizer(**told)["input_ids"]
-            if UNK not in ids:
-                assert segmenter.decode(ids[:-1]) == line
-
-
-def test_names_of_special_pieces_in_text_stay_text(imported):
-    """Their tokenizer makes an end of it, in the middle of the line."""
-    ids = imported.pair.segmenters()[0].encode("a </s> b <pad>")
-    assert EOS not in ids and min(ids) >= UNK
-
-
 def test_pairs_have_counts_of_the_training_text(imported):
     vocabulary = imported.pair.vocabulary("src")
     counts = dict(vocabulary.counts)
@@ -108,34 +76,6 @@ def test_pairs_have_counts_of_the_training_text(imported):
     assert [piece for piece in counts if piece.startswith("<row")] == [
         f"<row\\20;{number}>" for number in (len(counts) + 1, len(counts) + 2)
     ]
-
-
-@pytest.mark.slow
-def test_commands_take_it_as_one_of_ours(imported, tmp_path):
-    """Translations are those of the library's own search; heads have importance."""
-    from transformers import MarianTokenizer
-
-    dev, out = imported.texts["dev.src"], tmp_path / "out.txt"
-    folders = ["--model", imported.model.path, "--bpe", imported.pair.path]
-    search = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01]
-    search += ["--max-length-extra", 20, "--source", dev, "--facts", tmp_path / "facts.json"]
-    assert run_script("translate", [*folders, *search, "--out", out]) == 0
-    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
-    pad = imported.theirs.config.pad_token_id
-    found = out.read_text().splitlines()
-    for line, translation in zip(dev.read_text().splitlines(), found, strict=True):
-        generated = imported.theirs.generate(
-            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
-            early_stopping="never", max_new_tokens=20, do_sample=False,
-            forced_eos_token_id=None, bad_words_ids=[[pad]], logits_processor=[EndAtLongest(0, 20)],
-        )[0]  # fmt: skip
-        assert tokenizer.decode(generated, skip_special_tokens=True) == translation
-    assert len(set(found)) > 1
-    out = tmp_path / "importance.csv"
-    assert run_script("importance", [*folders, "--loss", "nll", "--out", out]) == 0
-    grid = imported.model.settings.grid
-    assert grid.size == 24
-    assert (read_head_values(out, "importance", grid) > 0).all()
 
 
 @pytest.mark.slow

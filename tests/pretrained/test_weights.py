@@ -159,35 +159,6 @@ def test_a_bias_of_other_words_is_named(tmp_path, more):
         import_model(tmp_path, UNKNOWN)
 
 
-def test_missing_and_truncated_files(tmp_path):
-    saved_pretrained("marian", tmp_path)
-    weights = tmp_path / "model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[:-100])
-    with pytest.raises(UserError, match=r"model\.safetensors: not a whole safetensors file"):
-        import_model(tmp_path, UNKNOWN)
-    weights.unlink()
-    with pytest.raises(UserError, match=r"expected weights as .safetensors, found none"):
-        import_model(tmp_path, UNKNOWN)
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json: damaged"):
-        import_model(tmp_path, UNKNOWN)
-    (tmp_path / "config.json").unlink()
-    with pytest.raises(UserError, match=r"config\.json: expected the config of a model, found no"):
-        import_model(tmp_path, UNKNOWN)
-
-
-def test_weights_in_half_precision_are_computed_with_in_fp32(tmp_path):
-    saved_pretrained("m2m_100", tmp_path)
-    path = tmp_path / "model.safetensors"
-    halves = {n: w.half() for n, w in safetensors.torch.load_file(path).items()}
-    safetensors.torch.save_file(halves, path)
-    model = import_model(tmp_path, UNKNOWN).model
-    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-    found = model.encoder[0].feed_forward.outer.bias
-    assert torch.equal(found, halves["model.encoder.layers.0.fc2.bias"].float())
-
-
 def with_weights(folder, **more):
     """Add weights to a file, or change them; dots of a name are __ here."""
     path = folder / "model.safetensors"

@@ -43,11 +43,11 @@ def write_importance_speed(
     model = folder.load(settings.device)
     device = first_device(model).type
     works = {
-        "importance": lambda: measure_importance(model, text, settings, smoothing),
-        "training": epoch_of(model, text, settings.batch_tokens),
+        "importance": {"all": lambda: measure_importance(model, text, settings, smoothing)},
+        "training": {"all": epoch_of(model, text, settings.batch_tokens)},
     }
     rows = [
-        [found.work, found.repeat, len(text), found.seconds]
+        [found.of, found.repeat, len(text), found.seconds]
         for found in time_in_turns(works, speed.repeats, device)
         if found.repeat
     ]

@@ -29,7 +29,7 @@ COLUMNS += ("sentences", "steps", "seconds")
 
 Clock = Callable[[], float]  # seconds since some moment
 Batches = list[list[Ids]]
-Work = TypeVar("Work")
+Contestant = TypeVar("Contestant")
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,59 +144,65 @@ def measure(
     clock: Clock = time.perf_counter,
     prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
-    """Return one measurement a row, the cells of `COLUMNS`; models take turns at each work.
+    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
 
     `prefix`: what translations begin with, see `translate`.
     """
-    works = {}
-    for size in settings.batch_sizes:
-        batches = cut_batches(sources, size)
-        for phase in ("encode", "decode"):
-            for timed in models:
-                works[timed, phase, size] = _work(timed.model, phase, batches, decode, prefix)
-    rows = []
+    batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
+    works = {
+        timed: {
+            (phase, size): _work(timed.model, phase, of_size, decode, prefix)
+            for size, of_size in batches.items()
+            for phase in ("encode", "decode")
+        }
+        for timed in models
+    }
     device = first_device(models[0].model).type
-    for found in time_in_turns(works, settings.repeats, device, clock):
-        timed, phase, size = found.work
-        counts = (found.repeat, len(sources), found.result, found.seconds)
-        rows += [[*timed.cells(), phase, size, *counts]] if found.repeat else []
-    return rows
+    return [
+        [*found.of.cells(), *found.work, found.repeat, len(sources), found.result, found.seconds]
+        for found in time_in_turns(works, settings.repeats, device, clock)
+        if found.repeat
+    ]
 
 
 class Timing(NamedTuple):
-    """One measurement of one work; those of round 0 only warm up."""
+    """One measurement; those of round 0 only warm up."""
 
     repeat: int
-    work: Any  # its key
+    of: Any
+    work: Any
     result: Any
     seconds: float
 
 
 def time_in_turns(
-    works: Mapping[Any, Callable[[], object]],
+    works: Mapping[Any, Mapping[Any, Callable[[], object]]],
     repeats: int,
     device: str = "cpu",
     clock: Clock = time.perf_counter,
 ) -> Iterator[Timing]:
-    """Time works, which take turns, with all that they ask of a GPU."""
-    for repeat, key in take_turns(list(works), repeats, warm_up=1):
-        start = clock()
-        result = works[key]()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        yield Timing(repeat, key, result, clock() - start)
+    """Time the works of each contestant, who take turns, with all that they ask of a GPU."""
+    for repeat, contestant in take_turns(list(works), repeats, warm_up=1):
+        for name, work in works[contestant].items():
+            start = clock()
+            result = work()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            yield Timing(repeat, contestant, name, result, clock() - start)
 
 
-def take_turns(works: Sequence[Work], repeats: int, warm_up: int) -> Iterator[tuple[int, Work]]:
-    """Give number of the round, from 1, and work; rounds up to 0 are for warming up.
+def take_turns(
+    contestants: Sequence[Contestant], repeats: int, warm_up: int
+) -> Iterator[tuple[int, Contestant]]:
+    """Give number of the round, from 1, and contestant; rounds up to 0 are for warming up.
 
-    Every round has each work once and starts with another one than the round before, so that a
-    machine that slows down or speeds up meets them all alike.
+    Every round has each contestant once and starts with another one than the round before, so
+    that a machine that slows down or speeds up meets them all alike.
     """
     for number in range(-warm_up, repeats):
-        turn = number % len(works)
-        for work in [*works[turn:], *works[:turn]]:
-            yield number + 1, work
+        turn = number % len(contestants)
+        for contestant in [*contestants[turn:], *contestants[:turn]]:
+            yield number + 1, contestant
 
 
 def cut_batches(sources: list[Ids], size: int) -> Batches:

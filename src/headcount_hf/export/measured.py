@@ -73,12 +73,14 @@ def write_measured(
             "many on both sides, and at least one"
         )
     models, target = open_models(folders, bpe, plain)
-    works = {place: partial(model.translate, sources) for place, model in enumerate(models)}
+    works = {
+        place: {"all": partial(model.translate, sources)} for place, model in enumerate(models)
+    }
     timings = list(time_in_turns(works, repeats))
     spelt = list(map(target.spell, references))
     rows, seconds = [], {}
     for place, model in enumerate(models):
-        own = [timing for timing in timings if timing.work == place]
+        own = [timing for timing in timings if timing.of == place]
         times = [timing.seconds for timing in own if timing.repeat]
         score = score_corpus(own[0].result, spelt, target.language)[0]
         heads = "" if model.heads is None else model.heads
