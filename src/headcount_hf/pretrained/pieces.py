@@ -99,13 +99,15 @@ def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
     of_family = [name for name in dict.fromkeys(names) if own.fullmatch(name)]
     roles = dict.fromkeys([*(name for name in names if name in fixed), *of_family])
     words = [token for name, token in added.items() if name not in roles]
-    sides = tuple(Side(_model(tokeniser, n, roles), _ids(tokeniser, n)) for n in (0, 1))
+    src = tgt = Side(_model(tokeniser, 0, roles), _ids(tokeniser, 0))
+    if unit == UNIT:
+        tgt = Side(_model(tokeniser, 1, roles), _ids(tokeniser, 1))
     languages = {re.sub("^(>>|__)|(<<|__)$", "", name): name for name in of_family}
     found = Pieces(
         config.folder,
         tokeniser,
         unit,
-        sides,
+        (src, tgt),
         tokeniser.unk_token_id,
         [*roles, *(token.content for token in words if token.special)],
         {} if config.model_type == "pegasus" else languages,
