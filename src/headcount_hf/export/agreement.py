@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
+from headcount.data.bpe import AnySegmenter
 from headcount.data.text import read_clean
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
@@ -47,6 +49,21 @@ class Agreement:
         )
 
 
+class _Sentence(NamedTuple):
+    """A sentence that our search ends by itself, and its translations."""
+
+    place: str
+    line: str
+    source: Ids
+    ours: Translation
+    theirs: Found
+
+    @property
+    def same(self) -> bool:
+        """Return whether both translations have the same ids."""
+        return self.ours.ids == self.theirs.ids
+
+
 def check_export(
     model: Transformer,
     pair: PairFolder,
@@ -64,12 +81,34 @@ def check_export(
     α = 0 do both stop at the same point. Raises UserError if the text has no sentence that the
     model ends by itself.
     """
-    src, tgt = pair.segmenters()
     exported = open_exported(settings.model_copy(update={"length_penalty": 0.0}))
-    longest = min(settings.max_source, exported.positions - 1)
-    plain = settings.model_copy(update={"length_penalty": 0.0, "max_source": longest})
     lines = read_clean(text)
-    sources = [src.cut_off(src.encode(line), plain.max_source) for line in lines]
+    sentences = _translate_both(model, pair, exported, text, lines)
+    scores = exported.score([each.source for each in sentences], [s.ours.ids for s in sentences])
+    gap = max(
+        abs(score - each.ours.log_probability) / (len(each.ours.ids) + 1)
+        for score, each in zip(scores, sentences, strict=True)
+    )
+    same, size = sum(each.same for each in sentences), len(sentences)
+    agreement = Agreement(size, same, len(lines) - size, gap)
+    if gap > NATS:
+        raise HeadcountError(f"{text}: {agreement}; expected the same model: this is a bug")
+    for each in sentences:
+        if not each.same:
+            _refuse_worse(model, each)
+    if exported.own_sides is None:
+        return agreement
+    return replace(agreement, texts=_compare_texts(sentences, pair, *exported.own_sides))
+
+
+def _translate_both(
+    model: Transformer, pair: PairFolder, exported: Exported, text: Path, lines: list[str]
+) -> list[_Sentence]:
+    """Return the sentences that our search ends by itself. Raises UserError if there is none."""
+    src, tgt = pair.segmenters()
+    longest = min(exported.settings.max_source, exported.positions - 1)
+    plain = exported.settings.model_copy(update={"max_source": longest})
+    sources = [src.cut_off(src.encode(line), longest) for line in lines]
     ours = translate(model, sources, plain, prefix=tgt.prefix)
     ended = [
         number
@@ -81,70 +120,55 @@ def check_export(
             f"{text}: expected a sentence whose translation this model ends by itself, found none; "
             "name another text, or a model trained for longer"
         )
-    read, ours = [sources[n] for n in ended], [ours[n] for n in ended]
-    scores = exported.score(read, [best.ids for best in ours])
-    gap = max(
-        abs(score - best.log_probability) / (len(best.ids) + 1)
-        for score, best in zip(scores, ours, strict=True)
-    )
-    theirs = exported.translate(read, lambda sentences: None)
-    same = [mine.ids == other.ids for mine, other in zip(ours, theirs, strict=True)]
-    agreement = Agreement(len(ours), sum(same), len(sources) - len(ours), gap)
-    if gap > NATS:
-        raise HeadcountError(f"{text}: {agreement}; expected the same model: this is a bug")
-    for number, source, mine, other in zip(ended, read, ours, theirs, strict=True):
-        if mine.ids != other.ids:
-            _refuse_worse(model, f"{text}:{number + 1}", source, mine, other)
-    if exported.own_sides is None:
-        return agreement
-    places = [f"{text}:{n + 1}" for n in ended]
-    own_src, own_tgt = exported.own_sides
-    cut = [own_src.encode(lines[n]) == ids for n, ids in zip(ended, read, strict=True)]
-    texts = [tgt.decode(best.ids) for best in ours]
-    others = [own_tgt.decode(best.ids) for best in theirs]
-    rows = zip(places, same, cut, texts, others, strict=True)
-    aside = ", aside from the code that they begin with" if tgt.prefix else ""
-    return replace(agreement, texts=_compare_texts(list(rows)) + aside)
+    theirs = exported.translate([sources[n] for n in ended], lambda sentences: None)
+    return [
+        _Sentence(f"{text}:{n + 1}", lines[n], sources[n], ours[n], other)
+        for n, other in zip(ended, theirs, strict=True)
+    ]
 
 
-def _compare_texts(rows: list[tuple[str, bool, bool, str, str]]) -> str:
-    """Say how many texts are the same, by the tokenizer in the export's folder.
+def _compare_texts(
+    sentences: list[_Sentence], pair: PairFolder, src: AnySegmenter, tgt: AnySegmenter
+) -> str:
+    """Say how many texts are the same, by the tokenizer in the export's folder, `src` and `tgt`.
 
-    `rows`: place, whether ids of translations are alike, whether it cuts the line as ours, our
-    text, and theirs. Raises HeadcountError for another text where ids are alike.
+    Raises HeadcountError for another text where ids are alike.
     """
-    for place, alike, cut, ours, theirs in rows:
-        if alike and cut and ours != theirs:
+    ours, same, otherwise = pair.segmenters()[1], 0, []
+    for each in sentences:
+        mine, other = ours.decode(each.ours.ids), tgt.decode(each.theirs.ids)
+        if src.encode(each.line) != each.source:
+            otherwise.append(each.place)
+        elif each.same and mine != other:
             raise HeadcountError(
-                f"{place}: by the tokenizer in its folder the export writes {theirs!r}, expected "
-                f"{ours!r} as ours, from the same ids: this is a bug"
+                f"{each.place}: by the tokenizer in its folder the export writes {other!r}, "
+                f"expected {mine!r} as ours, from the same ids: this is a bug"
             )
-    same = sum(cut and ours == theirs for _, _, cut, ours, theirs in rows)
-    otherwise = [place for place, _, cut, _, _ in rows if not cut]
-    text = f"{same} of {len(rows)} texts are the same by the tokenizer in the folder"
+        else:
+            same += mine == other
+    text = f"{same} of {len(sentences)} texts are the same by the tokenizer in the folder"
     if otherwise:
         text += f"; it cuts {len(otherwise)} lines otherwise than ours, first {otherwise[0]}"
-    return text
+    return text + (", aside from the code that they begin with" if ours.prefix else "")
 
 
 @torch.inference_mode()
-def _refuse_worse(
-    model: Transformer, place: str, source: Ids, ours: Translation, theirs: Found
-) -> None:
-    """Raise HeadcountError if another translation is less likely than ours by our own model.
+def _refuse_worse(model: Transformer, each: _Sentence) -> None:
+    """Raise HeadcountError if their translation is less likely than ours by our own model.
 
     Each token's log-probability may differ by `NATS` in the program that chose, in both
     translations; by more than that it had no reason to prefer its own. (A beam that must drop one
     of two equally likely beginnings could end worse: too rare to allow for.)
     """
+    ours, theirs = each.ours, each.theirs
     # With its end unless it was cut off: a search may stop short of one.
     words = len(theirs.ids) + (not theirs.capped)
-    losses = token_losses(model, collate(ParallelText([source], [theirs.ids]), [0]))
+    losses = token_losses(model, collate(ParallelText([each.source], [theirs.ids]), [0]))
     likely = -losses[:words].double().sum().item()
     slack = NATS * (len(ours.ids) + 1 + words)
     if likely < ours.log_probability - slack:
         raise HeadcountError(
-            f"{place}: by this model the export's translation has a log-probability of "
+            f"{each.place}: by this model the export's translation has a log-probability of "
             f"{likely:.4f} nats, ours {ours.log_probability:.4f}; expected at most {slack:.4f} "
             "less, from the same model and as wide a beam: this is a bug"
         )

@@ -66,12 +66,7 @@ def write_measured(
     length, or a folder is of no known kind.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
-    sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
-    if len(sources) != len(references) or not sources:
-        raise UserError(
-            f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(references)}; expected as "
-            "many on both sides, and at least one"
-        )
+    sources, references = _read_sides(*texts)
     models, target = open_models(folders, bpe, plain)
     works = {
         place: {"all": partial(model.translate, sources)} for place, model in enumerate(models)
@@ -92,6 +87,16 @@ def write_measured(
     facts = {"beam": plain.beam, "length_penalty": 0.0, "device": "cpu", "threads": plain.threads}
     write_result(out, COLUMNS, rows, {**facts, "seconds": seconds, "provenance": origin})
     return rows
+
+
+def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
+    sources, references = read_clean(source), list(clean_lines(reference))
+    if len(sources) != len(references) or not sources:
+        raise UserError(
+            f"{source} has {len(sources)} lines, {reference} has {len(references)}; expected as "
+            "many on both sides, and at least one"
+        )
+    return sources, references
 
 
 def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:

@@ -7,7 +7,14 @@ from pathlib import Path
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.data.sentencepieces import Marks
-from headcount_hf.pretrained.families import CONFIG, TOKENIZER_CONFIG, Codes, Config, stated
+from headcount_hf.pretrained.families import (
+    CONFIG,
+    TOKENIZER_CONFIG,
+    Codes,
+    Config,
+    check_languages,
+    stated,
+)
 from headcount_hf.pretrained.pieces import Pieces
 
 GENERATION = "generation_config.json"
@@ -29,7 +36,8 @@ def choose_codes(
     """Return the codes of both languages, as far as the model is told them.
 
     `given`: those that were asked for; without one it is the language's own name. Raises UserError
-    with the nearest names for one that the model does not have, and for one that it is not told.
+    with the nearest names for one that the model does not have, for one that it is not told, and
+    for languages of another direction than the folder's.
     """
     is_told = told_sides(config, pieces, given)
     chosen: list[str | None] = []
@@ -43,6 +51,10 @@ def choose_codes(
             )
         else:
             chosen.append(None)
+    check_languages(pieces.folder, languages, chosen)
+    ids = pieces.sides[1].ids
+    known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
+    check_forced(pieces.folder, known, chosen[1])
     return chosen[0], chosen[1]
 
 

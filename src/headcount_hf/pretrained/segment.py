@@ -11,8 +11,8 @@ from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import MARKS, RunningPieces
 from headcount.data.spelling import spelling_facts
-from headcount_hf.pretrained.families import Codes, Config, check_languages
-from headcount_hf.pretrained.languages import check_forced, choose_codes, place_marks
+from headcount_hf.pretrained.families import Codes, Config
+from headcount_hf.pretrained.languages import choose_codes, place_marks
 from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.weights import number_words
 
@@ -45,10 +45,6 @@ def segment_pretrained(
     longest = config.settings().position_table or None
     pieces = read_pieces(config)
     chosen = choose_codes(config, pieces, languages, codes)
-    check_languages(folder, languages, chosen)
-    ids = pieces.sides[1].ids
-    known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
-    check_forced(folder, known, chosen[1])
     placement = place_marks(config, pieces, chosen)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     rows = numbering.src_rows, numbering.tgt_rows
