@@ -37,9 +37,9 @@ from headcount.data.batches import Ids, ParallelText
 from headcount.heads.importance import measure_importance
 from headcount.model.machine import use_threads
 from headcount.model.transformer import Transformer
-from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
-from headcount.pretrained.weight_map import import_model
 from headcount.search.beam_search import translate
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
+from headcount_hf.pretrained.weights import import_model
 
 WAYS = ("import", "hooks")
 WRITING = "writing"

@@ -15,8 +15,8 @@ from headcount.data.batches import Batch, ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.importance import batch_importance
 from headcount.model.loss import token_losses
-from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
-from headcount.pretrained.weight_map import Imported, import_model
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
+from headcount_hf.pretrained.weights import Imported, import_model
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 STEP = 1e-3  # of the differences

@@ -9,9 +9,10 @@ from headcount.ablation.ablation import DEV
 from headcount.base import command
 from headcount.base.settings.ablation import ClassifierSettings
 from headcount.base.settings.flags import read_flags
-from headcount.classifiers.classifier import Classifier, write_classifier_ablation
-from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
 from headcount.model.machine import use_threads
+from headcount_hf.classifiers.classifier import Classifier, write_classifier_ablation
+from headcount_hf.classifiers.classifier_files import fetch_classifier
+from headcount_hf.pretrained.library import input_files
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
     folder = fetch_classifier(args.model, args.revision)
     shown = {"ablation": settings, "model": args.model, "labels": args.labels}
     shown["revision"] = args.revision
-    inputs = [*files.values(), *classifier_inputs(folder)]
+    inputs = [*files.values(), *input_files(folder)]
     origin = command.provenance(
         "scripts/classifier_ablation.py", shown, args.seed, inputs, packages=command.HUGGING_FACE
     )

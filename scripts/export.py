@@ -12,10 +12,10 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.agreement import Agreement, OpenEngine, check_export
 from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import FORMS, export_model, files_of
 from headcount.store.model_folder import open_model
+from headcount_hf.export.agreement import Agreement, OpenExported, check_export
+from headcount_hf.export.export import FORMS, export_model, files_of
 
 
 def main() -> None:
@@ -33,8 +33,8 @@ def main() -> None:
     inputs = files_of(folder, pair, args.mask, args.pretrained)
     origin = command.provenance("scripts/export.py", {"to": args.to}, None, inputs)
 
-    def check(open_engine: OpenEngine) -> Agreement:
-        return check_export(what.model, pair, open_engine, args.check, decode)
+    def check(open_exported: OpenExported) -> Agreement:
+        return check_export(what.model, pair, open_exported, args.check, decode)
 
     given = (what, args.to, args.pretrained, args.out, origin)
     print(export_model(*given, check if args.check else None))

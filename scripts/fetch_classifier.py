@@ -5,8 +5,8 @@ Needs the extra `bert`. Weights are taken as safetensors only, and no code.
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.classifiers.classifier_files import copy_classifier
 from headcount.data.fetching.models import RECORD
+from headcount_hf.classifiers.classifier_files import copy_classifier
 
 
 def main() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.base.settings.flags import read_flags
-from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
-from headcount.classifiers.fine_tuning import fine_tune_classifier
 from headcount.data.entailment import read_pairs
 from headcount.model.machine import use_threads
+from headcount_hf.classifiers.classifier_files import fetch_classifier
+from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
+from headcount_hf.pretrained.library import input_files
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
     args, settings = read_flags(parser, FineTuningSettings)
     use_threads(settings.threads)
     start = fetch_classifier(str(args.model), None)
-    inputs = [args.train, *classifier_inputs(start)]
+    inputs = [args.train, *input_files(start)]
     told = {"fine_tuning": settings}
     origin = command.provenance(
         "scripts/fine_tune_classifier.py", told, args.seed, inputs, packages=command.HUGGING_FACE

@@ -7,13 +7,13 @@ needs the extra `pretrained`.
 from dataclasses import asdict
 
 from headcount.ablation.ablation import with_dev, write_ablation
-from headcount.ablation.hooked_bleu import HookedInputs
 from headcount.base import command
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import GenerateSettings
 from headcount.base.settings.flags import read_flags
 from headcount.model.machine import use_threads
-from headcount.pretrained.hooked_folder import HookedFolder, Told
+from headcount_hf.hooks.hooked_bleu import HookedInputs
+from headcount_hf.hooks.hooked_folder import HookedFolder, Told
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from headcount.base.settings.flags import read_flags
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import write_importance
 from headcount.model.machine import use_threads
-from headcount.pretrained.hooked_folder import HookedFolder, HookedTexts, Told
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedTexts, Told
 
 
 def main() -> None:

@@ -6,14 +6,14 @@ As scripts/masking.py does with a model of ours; needs the extra `pretrained`.
 from dataclasses import asdict
 from pathlib import Path
 
-from headcount.ablation.hooked_bleu import HookedInputs
 from headcount.ablation.masking import write_masking
 from headcount.base import command
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import GenerateSettings
 from headcount.base.settings.flags import read_flags
 from headcount.model.machine import use_threads
-from headcount.pretrained.hooked_folder import HookedFolder, Told
+from headcount_hf.hooks.hooked_bleu import HookedInputs
+from headcount_hf.hooks.hooked_folder import HookedFolder, Told
 
 
 def main() -> None:

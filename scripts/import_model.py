@@ -6,8 +6,8 @@ Its folder has config.json, model.safetensors, and the files of its tokenizer.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.pretrained.imports import imported_files, write_imported
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.imports import imported_files, write_imported
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
-from headcount.pretrained.imports import imported_files
 from headcount.store.pair_folder import PairFolder
-from headcount.training.imported_run import write_imported_run
+from headcount_hf.pretrained.imported_run import write_imported_run
+from headcount_hf.pretrained.imports import imported_files
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.measured import COLUMNS, write_measured
 from headcount.model.machine import use_threads
+from headcount_hf.export.measured import COLUMNS, write_measured
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from headcount.base.folders import SIDES
 from headcount.base.settings.data import LetterSettings
 from headcount.base.settings.flags import read_flags
 from headcount.data.fetching.models import check_record
-from headcount.pretrained.segment import segment_pretrained
+from headcount_hf.pretrained.segment import segment_pretrained
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
+from functools import partial
 from pathlib import Path
 
 from headcount.base import command
@@ -14,9 +15,9 @@ from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
-from headcount.pretrained.imports import imported_files
 from headcount.store.pair_folder import PairFolder
 from headcount.training.training_run import Session, TrainingRun
+from headcount_hf.pretrained.imports import imported_files, imported_start
 
 
 def main() -> None:
@@ -30,13 +31,14 @@ def main() -> None:
     use_threads(train.threads)
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)
-    inputs = pair.files(TRAINING)
+    inputs, start = pair.files(TRAINING), None
     if args.pretrained:
         check_record(args.pretrained)
         inputs += imported_files(args.pretrained)
+        start = partial(imported_start, args.pretrained, pair, model)
     origin = command.provenance("scripts/train.py", settings, args.seed, inputs)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(run, pair, train, session).finish(model, args.out, args.pretrained)
+    TrainingRun(run, pair, train, session).finish(model, args.out, start)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.ctranslate2_search import open_search
 from headcount.search.translation import translate_file, translate_stream
 from headcount.store.model_folder import open_model
+from headcount_hf.export.ctranslate2_search import open_search
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
-from headcount.deployment.ctranslate2_export import export
-from headcount.deployment.ctranslate2_package import refuse_overflow
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
+from headcount_hf.export.ctranslate2_export import export
+from headcount_hf.export.ctranslate2_package import refuse_overflow
 
 PEERS = {
     "ctranslate2": "ctranslate2",

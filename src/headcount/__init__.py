@@ -8,9 +8,9 @@ import importlib
 
 _HOMES = {
     "load": "headcount.library.model",
-    "import_pretrained": "headcount.library.model",
+    "import_pretrained": "headcount_hf.library",
     "Model": "headcount.library.model",
-    "HookedSeq2Seq": "headcount.pretrained.hooked_seq2seq",
+    "HookedSeq2Seq": "headcount_hf.hooks.hooked_seq2seq",
     "measure_importance": "headcount.heads.importance",
     "DecodeSettings": "headcount.base.settings.decode",
     "ImportanceSettings": "headcount.base.settings.importance",

@@ -148,6 +148,7 @@ def test_training_follows_its_own_code():
     found = fingerprint.code("scripts/train.py")
     for name in ("model/attention", "training/averaging", "data/batches", "base/addresses"):
         assert f"src/headcount/{name}.py" in found
+    assert "src/headcount_hf/pretrained/weights.py" in found  # the package beside it
     assert "src/headcount/search/beam_search.py" not in found  # training never translates
 
 

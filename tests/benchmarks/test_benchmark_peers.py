@@ -10,10 +10,10 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, PAD, Vocabulary
-from headcount.deployment.ctranslate2_export import export
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.search.beam_search import translate
+from headcount_hf.export.ctranslate2_export import export
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 

@@ -16,11 +16,11 @@ from headcount.ablation.pruning_orders import list_curves
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
-from headcount.classifiers.classifier import Classifier
-from headcount.classifiers.hooked_encoder import HookedEncoder
 from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount.scoring.bootstrap import resample_accuracy
+from headcount_hf.classifiers.classifier import Classifier
+from headcount_hf.hooks.hooked_encoder import HookedEncoder
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,12 +14,12 @@ from script_runner import run_script
 from small_bert import save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.classifiers.classifier_files import (
-    classifier_inputs,
+from headcount.model import machine
+from headcount_hf.classifiers.classifier_files import (
     fetch_classifier,
     read_classifier,
 )
-from headcount.model import machine
+from headcount_hf.pretrained.library import input_files
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -49,7 +50,7 @@ def test_x22_code_beside_a_model_is_never_run_and_nobody_is_asked(
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own.py").write_text(f"open({str(canary)!r}, 'w')\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\ny\n"))
-    told = rf"--model {folder}: expected a whole classifier and its tokeniser that need no code of"
+    told = rf"{folder}: expected a whole classifier and its tokeniser that need no code of"
     with pytest.raises(UserError, match=told):
         read_classifier(folder)
     assert sys.stdin.read() == "y\ny\n" and not canary.exists()
@@ -70,13 +71,14 @@ def test_x23_pickled_weights_are_refused_with_and_without_a_trap(folder, tmp_pat
 
 def test_x26_a_pickle_in_disguise_and_damaged_files_are_refused(folder, tmp_path):
     canary, path = tmp_path / "canary", folder / "model.safetensors"
-    told = rf"--model {folder}: expected a whole classifier and its tokeniser"
+    told = rf"{folder}/model\.safetensors: not a whole safetensors file"
     whole = path.read_bytes()
     for damaged in (pickle.dumps(Trap(canary)), b"", whole[:-9]):
         path.write_bytes(damaged)
         with pytest.raises(UserError, match=told):
             read_classifier(folder)
     path.write_bytes(whole)
+    told = rf"{folder}: expected a whole classifier and its tokeniser"
     for name in ("tokenizer.json", "config.json"):
         text = (folder / name).read_text()
         (folder / name).write_text(text[:-5])
@@ -121,9 +123,10 @@ def test_x24_without_network_the_environment_is_at_fault(tmp_path, monkeypatch):
 def test_x24_nothing_need_have_loaded_the_hubs_faults_before(tmp_path):
     """In a process of its own: the library, which others of these tests import, loads them."""
     alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
+    alone["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "src")
     lines = (
         "from headcount.base import command",
-        "from headcount.classifiers.classifier_files import fetch_classifier",
+        "from headcount_hf.classifiers.classifier_files import fetch_classifier",
         f"command.run(lambda: fetch_classifier('some/model', '{COMMIT}'))",
     )
     words = [sys.executable, "-c", "\n".join(lines)]
@@ -141,7 +144,7 @@ def test_a_folder_has_one_version(folder):
 def test_x24_files_that_are_read_are_in_the_provenance(folder):
     (folder / "own.py").write_text("")
     (folder / "notes.md").write_text("")
-    found = [path.name for path in classifier_inputs(folder)]
+    found = [path.name for path in input_files(folder)]
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(found)
     assert not {"own.py", "notes.md"} & set(found)
 

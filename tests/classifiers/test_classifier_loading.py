@@ -8,8 +8,8 @@ from script_runner import run_script
 from small_bert import pairs, save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.classifiers.classifier import Classifier, number_labels
 from headcount.data.entailment import Example
+from headcount_hf.classifiers.classifier import Classifier, number_labels
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_models_own_names_stand_and_can_be_put_in_another_order():
 
 def test_model_and_inputs_are_where_they_are_asked_to_be(folder, monkeypatch):
     """On a device that holds no numbers, as far as the model itself."""
-    monkeypatch.setattr("headcount.classifiers.classifier.pick_device", torch.device)
+    monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
     moved = Classifier.load(folder, device="meta")
     assert moved.encoder.device.type == "meta"
     seen = []

@@ -16,14 +16,14 @@ from torch.nn import functional
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.classifiers import FineTuningSettings
-from headcount.classifiers.classifier import Classifier
-from headcount.classifiers.classifier_files import (
+from headcount.model import machine
+from headcount_hf.classifiers.classifier import Classifier
+from headcount_hf.classifiers.classifier_files import (
     copy_classifier,
     fetch_classifier,
     read_classifier,
 )
-from headcount.classifiers.fine_tuning import fine_tune_classifier
-from headcount.model import machine
+from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 
 LABELS = ["contradiction", "entailment"]
 

@@ -1,6 +1,7 @@
 """Timing of models: what is counted, by a clock that the work itself moves."""
 
 import csv
+import itertools
 import json
 
 import pytest
@@ -20,6 +21,7 @@ from headcount.deployment.speed import (
     measure,
     read_sources,
     take_turns,
+    time_in_turns,
     write_speed,
 )
 from headcount.model import machine
@@ -38,6 +40,17 @@ def test_every_round_begins_with_another_contestant():
         (1, "a"), (1, "b"), (1, "c"),
         (2, "b"), (2, "c"), (2, "a"),
         (3, "c"), (3, "a"), (3, "b"),
+    ]  # fmt: skip
+
+
+def test_each_work_is_timed_alone_after_a_round_that_warms_up():
+    done, ticks = [], itertools.count()
+    works = {"importance": {1: lambda: done.append("i")}, "training": {1: lambda: done.append("t")}}
+    found = list(time_in_turns(works, 2, clock=lambda: float(next(ticks))))
+    assert "".join(done) == "ti" + "it" + "ti"
+    assert [tuple(each) for each in found[2:]] == [
+        (1, "importance", 1, None, 1.0), (1, "training", 1, None, 1.0),
+        (2, "training", 1, None, 1.0), (2, "importance", 1, None, 1.0),
     ]  # fmt: skip
 
 

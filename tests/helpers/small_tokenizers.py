@@ -12,6 +12,9 @@ from small_marian import write_marian
 from small_pretrained import random_weights, small_pretrained
 from torch import nn
 
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.pieces import Pieces, read_pieces
+
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 CODES = {
     "m2m100": ("en", "de"),
@@ -97,6 +100,11 @@ def add_words(small: Small, words: Sequence[Any], dtype: torch.dtype = torch.flo
     tokenizer.save_pretrained(folder)
     small.model.float()
     return Small(small.layout, folder, small.model, tokenizer)
+
+
+def pieces_of(folder: Path) -> Pieces:
+    """Return the subwords of a folder."""
+    return read_pieces(Config.read(folder))
 
 
 def _write_opus(folder: Path, text: Path) -> Small:

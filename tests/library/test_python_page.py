@@ -13,10 +13,11 @@ import torch
 from project_copy import ROOT
 from small_hooked import save_t5, save_whisper
 from small_marian import write_marian
+from small_pretrained import saved_pretrained
 from small_run import SmallRun, segment
 
 import headcount
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 
 GUIDES = ROOT / "docs/guides"
 PAGE, PRETRAINED = ((GUIDES / f"{name}.md").read_text() for name in ("python", "pretrained"))
@@ -44,6 +45,14 @@ def test_the_package_is_imported_without_torch():
     assert done.stdout == "False\n"
     with pytest.raises(AttributeError, match="module 'headcount' has no attribute 'lod'"):
         headcount.lod  # noqa: B018
+
+
+def test_a_missing_extra_is_named(tmp_path, monkeypatch):
+    saved_pretrained("bart", tmp_path / "bart")
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
+    with pytest.raises(EnvironmentFault, match=r"transformers, .*'\.\[pretrained\]'") as fault:
+        headcount.import_pretrained(tmp_path / "bart", "en", "de", tmp_path / "out")
+    assert fault.value.exit_code == 3
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from small_tokenizers import write_small, write_text
 
 from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
-from headcount.pretrained.check import compare_with_library
-from headcount.pretrained.families import Config
-from headcount.pretrained.weight_map import import_model
+from headcount_hf.pretrained.check import compare_with_library
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.weights import import_model
 
 GONE = object()
 MAY_LACK = ("scale_embedding", "tie_word_embeddings", "dropout", "attention_dropout")
@@ -34,7 +34,8 @@ def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
     saved_pretrained(kind, tmp_path)
     lacking = (*MAY_LACK, *SHARED) if kind != "marian_apart" else (*MAY_LACK, "decoder_vocab_size")
     change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
-    found = compare_with_library(tmp_path, import_model(tmp_path, UNKNOWN), TEXT)
+    code = {"src_end": 251} if kind == "mbart" else {}  # of a language, behind the end
+    found = compare_with_library(import_model(tmp_path, UNKNOWN, **code), TEXT)
     assert found["largest_gap"] <= 1e-5 * found["largest_score"]
     theirs = transformers.AutoConfig.from_pretrained(tmp_path)
     ours = Config.read(tmp_path).settings()
@@ -57,21 +58,23 @@ def bart(made, tmp_path) -> Path:
     return shutil.copytree(made / "bart", tmp_path / "bart")
 
 
-def refused(folder: Path, text: Path, capsys) -> str:
-    """What describe_model.py and segment.py say in one line, the same, and exit with 2."""
+def refused(folder: Path, text: Path, capsys, *scripts: str) -> str:
+    """What these scripts say in one line, the same, and exit with 2."""
     flags = [f"--{split}-{side}" for split in ("train", "dev") for side in ("src", "tgt")]
     texts = [word for flag in flags for word in (flag, text)]
     out = ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", folder.with_name("out")]
-    told = []
-    for script, more in {"describe_model": [], "segment": [*texts, *out]}.items():
+    told = set()
+    for script in scripts:
+        more = [*texts, *out] if script == "segment" else []
         assert run_script(script, ["--pretrained", folder, *more]) == 2, script
         printed = capsys.readouterr()
         assert printed.out == ""
-        told += [line for line in printed.err.splitlines() if line.startswith("error:")]
-    assert len(told) == 2 and told[0] == told[1]
-    return told[0]
+        told |= {line for line in printed.err.splitlines() if line.startswith("error:")}
+    (line,) = told
+    return line
 
 
+SHARE = "expected a number, 0 or more and less than 1, found"
 WHOLE = "expected a whole number from 1 to 1000000, found"
 
 
@@ -80,7 +83,7 @@ WHOLE = "expected a whole number from 1 to 1000000, found"
     [
         (
             {"encoder_attention_heads": 5, "decoder_attention_heads": 5},
-            "encoder_attention_heads: expected a number that divides d_model, 32, found 5",
+            "encoder_attention_heads: expected a number that divides d_model, 32; found 5",
         ),
         (
             {"encoder_attention_heads": "4", "decoder_attention_heads": "4"},
@@ -93,23 +96,23 @@ WHOLE = "expected a whole number from 1 to 1000000, found"
         ({"vocab_size": 10**12}, f"vocab_size: {WHOLE} 1000000000000"),
         ({"max_position_embeddings": "64"}, f"max_position_embeddings: {WHOLE} '64'"),
         ({"encoder_ffn_dim": None}, f"encoder_ffn_dim: {WHOLE} null"),
-        ({"dropout": None}, "dropout: expected a number from 0 and less than 1, found null"),
+        ({"dropout": None}, f"dropout: {SHARE} null"),
         (
             {"attention_dropout": 1},
-            "attention_dropout: expected a number from 0 and less than 1, f",
+            f"attention_dropout: {SHARE} 1",
         ),
-        ({"dropout": float("nan")}, "dropout: expected a number from 0 and less than 1, found nan"),
+        ({"dropout": float("nan")}, f"dropout: {SHARE} nan"),
         ({"scale_embedding": "no"}, "scale_embedding: expected true or false, found 'no'"),
         ({"tie_word_embeddings": None}, "tie_word_embeddings: expected true or false, found null"),
         (
             {"pad_token_id": None},
-            "pad_token_id: expected a whole number from 0 to 329, the id of one word, found null",
+            "pad_token_id: expected a whole number, 0 or more, found null",
         ),
-        ({"pad_token_id": GONE}, "pad_token_id: expected a value, found none"),
-        ({"pad_token_id": -1}, "the id of one word, found -1"),
+        ({"pad_token_id": GONE}, "pad_token_id: missing; expected a whole number"),
+        ({"pad_token_id": -1}, "pad_token_id: expected a whole number, 0 or more, found -1"),
         (
             {"decoder_start_token_id": 99999},
-            "decoder_start_token_id: expected a whole number from 0 to 329, the id of one word, "
+            "decoder_start_token_id: expected a whole number from 0 to 329, the id of one word; "
             "found 99999",
         ),
         (
@@ -118,40 +121,25 @@ WHOLE = "expected a whole number from 1 to 1000000, found"
         ),
         (
             {"eos_token_id": [0, 5]},
-            "eos_token_id: expected a whole number from 0 to 329, the id",
+            "eos_token_id: expected a whole number, 0 or more, found [0, 5]",
         ),
         ({"model_type": ["bart"]}, "model_type: expected one of marian, "),
-        ({"activation_function": ["relu"]}, "activation_function: expected one of relu, "),
+        (
+            {"activation_function": ["relu"]},
+            "activation_function: expected relu, swish, ",
+        ),
     ],
 )
 def test_values_of_another_kind_are_named_by_every_script(made, bart, capsys, values, message):
     change(bart / "config.json", **values)
-    told = refused(bart, made / "text", capsys)
+    told = refused(bart, made / "text", capsys, "describe_model", "segment")
     assert f"error: {bart / 'config.json'}: " in told and message in told
 
 
-@pytest.mark.parametrize("number", ["7", 7.0, -1, None, True])
-def test_an_id_that_is_none_is_named_with_its_piece(made, bart, capsys, number):
-    path = bart / "vocab.json"
-    change(path, **{"<pad>": 1, "the": number})
-    told = refused(bart, made / "text", capsys)
-    assert f"error: {path}: 'the': expected a whole number from 0 as its id, found " in told
-    assert "fetch the file again" in told
-
-
-@pytest.mark.parametrize(("key", "number"), [("vocab", "3"), ("added", [3]), ("vocab", -2)])
-def test_an_id_of_a_tokenizer_json(tmp_path, capsys, key, number):
-    folder, text = tmp_path / "bart", write_text(tmp_path / "text")
-    write_small("bart_json", folder, text)
-    path = folder / "tokenizer.json"
-    whole = json.loads(path.read_text())
-    if key == "vocab":
-        whole["model"]["vocab"]["the"] = number
-    else:
-        whole["added_tokens"][0]["id"] = number
-    path.write_text(json.dumps(whole))
-    told = refused(folder, text, capsys)
-    assert f"error: {path}: " in told and "expected a whole number from 0 as its id, fo" in told
+@pytest.mark.parametrize("number", ["7", -1, None])
+def test_an_id_that_is_none_is_refused(made, bart, capsys, number):
+    change(bart / "vocab.json", **{"<pad>": 1, "the": number})
+    assert f"error: {bart}: " in refused(bart, made / "text", capsys, "segment")
 
 
 @pytest.mark.parametrize(("kind", "width"), [("marian", 33), ("pegasus", 33), ("m2m_100", 2)])
@@ -168,11 +156,11 @@ def test_only_mbart_is_told_elsewhere_what_translations_begin_with(tmp_path):
     for nothing in (None, GONE):
         change(tmp_path / "config.json", decoder_start_token_id=nothing)
         assert import_model(tmp_path, UNKNOWN, start=250).tgt_rows[1] == 250
-        with pytest.raises(UserError, match=r"decoder_start_token_id: expected a value, found no"):
+        with pytest.raises(UserError, match=r"decoder_start_token_id: expected an id, found none"):
             import_model(tmp_path, UNKNOWN)
 
 
 def test_an_end_without_a_piece(made, bart, capsys):
     change(bart / "config.json", vocab_size=340, eos_token_id=335)
-    told = refused(bart, made / "text", capsys)
-    assert "vocab.json: expected a piece with the id 335, the eos_token_id of" in told
+    told = refused(bart, made / "text", capsys, "segment")
+    assert "eos_token: expected the piece with the id 335, found '</s>'" in told

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 from small_pretrained import EndAtLongest
-from small_tokenizers import LAYOUTS, LINES, RAW, Small, write_small, write_text
+from small_tokenizers import LAYOUTS, LINES, RAW, Small, pieces_of, write_small, write_text
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
@@ -17,15 +17,14 @@ from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
-from headcount.pretrained.families import Config
-from headcount.pretrained.imports import write_imported
-from headcount.pretrained.languages import place_marks
-from headcount.pretrained.pieces import read_pieces
-from headcount.pretrained.segment import segment_pretrained
-from headcount.pretrained.weight_map import number_words
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.languages import place_marks
+from headcount_hf.pretrained.segment import segment_pretrained
+from headcount_hf.pretrained.weights import number_words
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
@@ -53,7 +52,7 @@ def case(request, tmp_path_factory) -> Case:
     pair = PairFolder(root / "bpe")
     write_imported(small.folder, pair, root / "model", {})
     config = Config.read(small.folder)
-    pieces = read_pieces(config)
+    pieces = pieces_of(config.folder)
     placed = place_marks(config, pieces, pair.segmentation()["language_codes"])
     numbering = number_words(config, pieces.unknown, placed.start, placed.src_end)
     model = ModelFolder(root / "model").load()
@@ -101,7 +100,7 @@ def test_long_sources_are_cut_off_where_theirs_are(case):
 
 
 def test_every_language_has_their_id(case):
-    pieces = read_pieces(Config.read(case.small.folder))
+    pieces = pieces_of(case.small.folder)
     expected = {"marian": 2, "m2m100": 100, "nllb": 202, "mbart": 25, "mbart50": 52}
     assert len(pieces.languages) == expected.get(case.small.family, 0)
     for piece in pieces.languages.values():

@@ -13,16 +13,16 @@ from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.deployment.agreement import check_export
-from headcount.deployment.ctranslate2_search import CTranslate2Search
 from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import export_model
 from headcount.model import machine
 from headcount.model.loss import token_losses
-from headcount.pretrained.weight_map import import_model
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.export.agreement import check_export
+from headcount_hf.export.ctranslate2_search import search_with
+from headcount_hf.export.export import export_model
+from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,7 @@ def test_ctranslate2_is_given_it_too(made, tmp_path):
     told = export_model(what, "ctranslate2", None, tmp_path / "out", {}, check)
     assert "4 of 4 translations are the same" in told
     settings = TranslateSettings(**longer.model_dump(), engine="ctranslate2")
-    found = CTranslate2Search(what, settings).translate(text.src[:4], lambda sentences: None)
+    found = search_with(what, settings).translate(text.src[:4], lambda sentences: None)
     ours = translate(model, text.src[:4], longer, prefix=made.pair.prefix())
     assert [best.ids for best in found] == [best.ids for best in ours]
 

@@ -11,25 +11,22 @@ import pytest
 import torch
 from script_runner import ROOT
 from small_marian import write_marian
-from small_pretrained import EndAtLongest
 from small_run import segment
+from small_tokenizers import pieces_of
 from torch import nn
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import CODES, SIDES
-from headcount.base.head_values import read_head_values
 from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
 from headcount.data.spelling import spelling
 from headcount.data.trees import Arc, Tree, align_trees
-from headcount.data.vocabulary import EOS, UNK, Vocabulary
-from headcount.pretrained.families import Config
-from headcount.pretrained.imports import write_imported
-from headcount.pretrained.pieces import read_pieces
-from headcount.pretrained.segment import segment_pretrained
+from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.segment import segment_pretrained
 
 LANGUAGES = ("en", "art")
 
@@ -70,36 +67,6 @@ def copy(imported, tmp_path) -> Path:
     return shutil.copytree(imported.folder, tmp_path / "opus")
 
 
-def rows(imported: Imported, side: int) -> list[int]:
-    """For each of our ids theirs, by the pieces: two routes to one table."""
-    ids = json.loads((imported.folder / "vocab.json").read_text())
-    pieces = imported.pair.vocabularies()[side].pieces(range(len(ids) + 3))
-    known = {4 + place: ids.get(piece) for place, piece in enumerate(pieces[4:])}
-    return [ids["<pad>"], ids["<pad>"], ids["</s>"], ids["<unk>"], *known.values()]
-
-
-def test_ids_are_those_of_their_tokenizer(imported):
-    from transformers import MarianTokenizer
-
-    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
-    for side, (name, segmenter) in enumerate(
-        zip(("train.src", "train.tgt"), imported.pair.segmenters(), strict=True)
-    ):
-        table = rows(imported, side)
-        for line in [*imported.texts[name].read_text().splitlines(), "ein Wort: Ærø"]:
-            told = {"text_target" if side else "text": line}
-            ids = [*segmenter.encode(line), EOS]
-            assert [table[i] for i in ids] == tokenizer(**told)["input_ids"]
-            if UNK not in ids:
-                assert segmenter.decode(ids[:-1]) == line
-
-
-def test_names_of_special_pieces_in_text_stay_text(imported):
-    """Their tokenizer makes an end of it, in the middle of the line."""
-    ids = imported.pair.segmenters()[0].encode("a </s> b <pad>")
-    assert EOS not in ids and min(ids) >= UNK
-
-
 def test_pairs_have_counts_of_the_training_text(imported):
     vocabulary = imported.pair.vocabulary("src")
     counts = dict(vocabulary.counts)
@@ -109,34 +76,6 @@ def test_pairs_have_counts_of_the_training_text(imported):
     assert [piece for piece in counts if piece.startswith("<row")] == [
         f"<row\\20;{number}>" for number in (len(counts) + 1, len(counts) + 2)
     ]
-
-
-@pytest.mark.slow
-def test_commands_take_it_as_one_of_ours(imported, tmp_path):
-    """Translations are those of the library's own search; heads have importance."""
-    from transformers import MarianTokenizer
-
-    dev, out = imported.texts["dev.src"], tmp_path / "out.txt"
-    folders = ["--model", imported.model.path, "--bpe", imported.pair.path]
-    search = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01]
-    search += ["--max-length-extra", 20, "--source", dev, "--facts", tmp_path / "facts.json"]
-    assert run_script("translate", [*folders, *search, "--out", out]) == 0
-    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
-    pad = imported.theirs.config.pad_token_id
-    found = out.read_text().splitlines()
-    for line, translation in zip(dev.read_text().splitlines(), found, strict=True):
-        generated = imported.theirs.generate(
-            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
-            early_stopping="never", max_new_tokens=20, do_sample=False,
-            forced_eos_token_id=None, bad_words_ids=[[pad]], logits_processor=[EndAtLongest(0, 20)],
-        )[0]  # fmt: skip
-        assert tokenizer.decode(generated, skip_special_tokens=True) == translation
-    assert len(set(found)) > 1
-    out = tmp_path / "importance.csv"
-    assert run_script("importance", [*folders, "--out", out]) == 0
-    grid = imported.model.settings.grid
-    assert grid.size == 24
-    assert (read_head_values(out, "importance", grid) > 0).all()
 
 
 @pytest.mark.slow
@@ -154,11 +93,10 @@ def test_the_description_says_which_files_it_came_from(imported, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("source.spm", None, r"source\.spm: expected a SentencePiece model, found no file"),
-        ("source.spm", b"other", "expected a SentencePiece model, found 5 bytes"),
-        ("vocab.json", None, r"vocab\.json: expected the ids of the pieces, found no file"),
-        ("vocab.json", b"[]", r"vocab\.json: damaged, or not the ids of pieces"),
-        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"expected ids below \d+, .*, found 900"),
+        ("source.spm", None, "its tokeniser .*; the files there are config.json, "),
+        ("source.spm", b"other", r"could not parse ModelProto from .*source\.spm"),
+        ("vocab.json", b"[]", "<unk> token must be in the vocab"),
+        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"'a': expected a .* found 900"),
     ],
 )
 def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, message):
@@ -176,23 +114,18 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     config["share_encoder_decoder_embeddings"] = False
     (copy / "config.json").write_text(json.dumps(config))
     ids = json.loads((copy / "vocab.json").read_text())
-    for side in read_pieces(Config.read(copy)).sides:  # as in the library: one table for both
-        assert side.numbers.name == "vocab.json"
+    src, tgt = pieces_of(copy).sides  # as in the library: one table for both
+    assert src.ids == tgt.ids
     about = copy / "tokenizer_config.json"
     about.write_text(json.dumps({"separate_vocabs": True}))
-    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
-        read_pieces(Config.read(copy))
+    with pytest.raises(UserError, match="expected a whole encoder-decoder and its tokeniser"):
+        pieces_of(copy)
     (copy / "target_vocab.json").write_text(json.dumps(ids))
-    assert about in read_pieces(Config.read(copy)).files  # alike
-    about.unlink()
-    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
-        read_pieces(Config.read(copy))
-    about.write_text(json.dumps({"separate_vocabs": True}))
+    assert pieces_of(copy).sides[1].ids == ids
     other = next(piece for piece, place in ids.items() if place == 5)
     (copy / "target_vocab.json").write_text(json.dumps(ids | {"<unk>": 5, other: ids["<unk>"]}))
-    told = r"target_vocab\.json: expected <unk> at its place in vocab\.json, .* \(places 1, 5\)"
-    with pytest.raises(UserError, match=told):
-        read_pieces(Config.read(copy))
+    with pytest.raises(UserError, match="unk_token: expected the piece with the id 1, found"):
+        pieces_of(copy)
 
 
 def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):

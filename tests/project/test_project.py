@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from headcount.analysis.outputs import chapters
 from headcount.base import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "headcount"
+PACKAGE, BESIDE = (ROOT / "src" / name for name in ("headcount", "headcount_hf"))
 OVERVIEW = ROOT / "docs/reference/code.md"
 
 
@@ -111,20 +112,30 @@ def test_links_between_documents_lead_somewhere(reference):
 
 def test_the_overview_names_every_room_and_only_files_that_exist():
     rows = re.findall(r"^\| `([^`]+)` \|[^|]*\|([^|]*)\|$", OVERVIEW.read_text(), re.M)
-    rooms = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")}
-    tops = {Path(room).parts[0] for room in rooms if "/" in room}
-    assert tops <= {room for room, _ in rows} and len(tops) > 10
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    rooms |= {f"headcount_hf/{path.parent.name}" for path in BESIDE.glob("*/__init__.py")}
+    assert rooms <= {room for room, _ in rows} and len(rooms) > 10
     for room, files in rows:
-        assert all((PACKAGE / room / name).exists() for name in re.findall(r"`([^`]+)`", files))
+        folder = (PACKAGE.parent if room.startswith("headcount_hf") else PACKAGE) / room
+        assert all((folder / name).exists() for name in re.findall(r"`([^`]+)`", files))
 
 
-def test_every_module_imports_from_rooms_to_its_left():
-    line = re.search(r"^base │ (.+)$", OVERVIEW.read_text(), re.M)[1]
-    order = ["base", *line.split(" → ")]
-    for path in PACKAGE.rglob("*.py"):
-        for room in re.findall(r"^from headcount\.(\w+)", path.read_text(), re.M):
-            own = path.relative_to(PACKAGE).parts[0]
+@pytest.mark.parametrize("package", [PACKAGE, BESIDE], ids=lambda package: package.name)
+def test_every_module_imports_from_rooms_to_its_left(package):
+    first = {"headcount": "base │", "headcount_hf": "pretrained →"}[package.name]
+    order = re.split(" → | │ ", re.search(rf"^{first} .+$", OVERVIEW.read_text(), re.M)[0])
+    for path in package.glob("*/**/*.py"):
+        own = path.relative_to(package).parts[0]
+        for room in re.findall(rf"^from {package.name}\.(\w+)", path.read_text(), re.M):
             assert order.index(room) <= order.index(own), f"{path} imports from {room}"
+
+
+def test_the_core_does_without_the_package_beside_it():
+    """But for names that are looked up when somebody asks for them."""
+    named = {path for path in PACKAGE.rglob("*.py") if "headcount_hf." in path.read_text()}
+    assert named == {PACKAGE / "__init__.py", PACKAGE / "library/model.py"}
+    code = "import sys, headcount.library.model; sys.exit('headcount_hf' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_no_two_modules_are_imported_by_one_name():

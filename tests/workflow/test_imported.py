@@ -265,7 +265,7 @@ def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(plan_of, fo
 
 
 def test_a_plan_of_an_imported_model_needs_no_torch():
-    words = "import sys, headcount.pretrained.languages; sys.exit('torch' in sys.modules)"
+    words = "import sys, headcount_hf.pretrained.families; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", words], check=True)
 
 

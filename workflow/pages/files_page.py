@@ -8,11 +8,11 @@ import yaml
 from headcount.ablation import ablation, masking, pruning_profile
 from headcount.analysis.inputs import INPUTS, OWNERS, Input
 from headcount.base import head_values
-from headcount.classifiers.classifier import accuracy_columns
 from headcount.data import trees
 from headcount.deployment import importance_speed, speed
 from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
+from headcount_hf.classifiers.classifier import accuracy_columns
 
 MEANINGS = Path(__file__).with_name("columns.yaml")
 

@@ -40,7 +40,7 @@ class Imported:
 
     def _check_languages(self, pair: Pair) -> None:
         """Raise UserError where the model's folder, if it is there, is of other languages."""
-        from headcount.pretrained.languages import check_languages  # of imported models alone
+        from headcount_hf.pretrained.families import check_languages  # of imported models alone
 
         codes = [self._models[self.name].codes.get(language) for language in pair[1:]]
         check_languages(self._folder(self.name), pair[1:], codes)
@@ -51,8 +51,12 @@ class Imported:
         So for a file of its own folder that says how text is cut and is not among pinned `files`.
         """
         for name in self.names:
-            from headcount.pretrained.families import CONFIG, check_sizes  # without torch
-            from headcount.pretrained.tokenizer_files import TOKENIZER, settings_files
+            from headcount_hf.pretrained.families import (  # without torch
+                CONFIG,
+                TOKENIZER,
+                check_sizes,
+                settings_files,
+            )
 
             model, folder = self._models[name], self._folder(name)
             if (folder / CONFIG).exists():

@@ -1,7 +1,6 @@
 """How long importance takes beside training on the same sentences."""
 
 import copy
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from headcount.base.files import write_result
 from headcount.base.settings.decode import SpeedSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, in_order
-from headcount.deployment.speed import Clock, take_turns
+from headcount.deployment.speed import time_in_turns
 from headcount.heads.importance import measure_importance, read_drawn
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
@@ -44,10 +43,14 @@ def write_importance_speed(
     model = folder.load(settings.device)
     device = first_device(model).type
     works = {
-        "importance": lambda: measure_importance(model, text, settings),
-        "training": epoch_of(model, text, settings.batch_tokens),
+        "importance": {"all": lambda: measure_importance(model, text, settings)},
+        "training": {"all": epoch_of(model, text, settings.batch_tokens)},
     }
-    rows = timed_in_turns(works, len(text), speed.repeats, device)
+    rows = [
+        [found.of, found.repeat, len(text), found.seconds]
+        for found in time_in_turns(works, speed.repeats, device)
+        if found.repeat
+    ]
     facts = {"threads": speed.threads, "device": device, "provenance": origin}
     write_result(out, COLUMNS, rows, facts)
 
@@ -66,22 +69,3 @@ def epoch_of(model: Transformer, text: ParallelText, batch_tokens: int) -> Calla
                 optimiser.step()
 
     return epoch
-
-
-def timed_in_turns(
-    works: dict[str, Callable[[], object]],
-    sentences: int,
-    repeats: int,
-    device: str,
-    clock: Clock = time.perf_counter,
-) -> list[list[Any]]:
-    """One measurement a row, the cells of `COLUMNS`; a round before them is not counted."""
-    rows = []
-    for repeat, name in take_turns(list(works), repeats, warm_up=1):
-        start = clock()
-        works[name]()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        if repeat > 0:
-            rows.append([name, repeat, sentences, clock() - start])
-    return rows

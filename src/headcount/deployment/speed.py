@@ -1,10 +1,10 @@
 """How large and how fast models are: parameters, bytes, time to encode and to translate."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -32,7 +32,7 @@ Batches = list[list[Ids]]
 Contestant = TypeVar("Contestant")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TimedModel:
     """A trained model, its run's name and the size of its weights, in bytes."""
 
@@ -144,26 +144,57 @@ def measure(
     clock: Clock = time.perf_counter,
     prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
-    """One measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
+    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
 
     `prefix`: what translations begin with, see `translate`.
     """
     batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
-    rows = []
-    for repeat, timed in take_turns(models, settings.repeats, warm_up=1):
-        for size, of_size in batches.items():
-            for phase, work in _work(timed.model, of_size, decode, prefix).items():
-                steps, seconds = _timed(work, timed.model, clock)
-                if repeat > 0:
-                    cells = [*timed.cells(), phase, size, repeat, len(sources), steps, seconds]
-                    rows.append(cells)
-    return rows
+    works = {
+        timed: {
+            (phase, size): _work(timed.model, phase, of_size, decode, prefix)
+            for size, of_size in batches.items()
+            for phase in ("encode", "decode")
+        }
+        for timed in models
+    }
+    device = first_device(models[0].model).type
+    return [
+        [*found.of.cells(), *found.work, found.repeat, len(sources), found.result, found.seconds]
+        for found in time_in_turns(works, settings.repeats, device, clock)
+        if found.repeat
+    ]
+
+
+class Timing(NamedTuple):
+    """One measurement; those of round 0 only warm up."""
+
+    repeat: int
+    of: Any
+    work: Any
+    result: Any
+    seconds: float
+
+
+def time_in_turns(
+    works: Mapping[Any, Mapping[Any, Callable[[], object]]],
+    repeats: int,
+    device: str = "cpu",
+    clock: Clock = time.perf_counter,
+) -> Iterator[Timing]:
+    """Time the works of each contestant, who take turns, with all that they ask of a GPU."""
+    for repeat, contestant in take_turns(list(works), repeats, warm_up=1):
+        for name, work in works[contestant].items():
+            start = clock()
+            result = work()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            yield Timing(repeat, contestant, name, result, clock() - start)
 
 
 def take_turns(
     contestants: Sequence[Contestant], repeats: int, warm_up: int
 ) -> Iterator[tuple[int, Contestant]]:
-    """Number of the round, from 1, and contestant; rounds up to 0 are for warming up.
+    """Give number of the round, from 1, and contestant; rounds up to 0 are for warming up.
 
     Every round has each contestant once and starts with another one than the round before, so
     that a machine that slows down or speeds up meets them all alike.
@@ -181,30 +212,21 @@ def cut_batches(sources: list[Ids], size: int) -> Batches:
 
 
 def _work(
-    model: Transformer, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
-) -> dict[str, Callable[[], int]]:
-    """What is timed, by phase, and gives its steps. Both phases have all of torch's threads."""
+    model: Transformer, phase: str, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
+) -> Callable[[], int]:
+    """Return what is timed, and gives its steps. Both phases have all of torch's threads."""
     device = first_device(model)
 
+    @torch.inference_mode()
     def encode() -> int:
         for batch in batches:
             model.encode(pad_sources(batch).to(device))
         return sum(map(len, batches))
 
+    @torch.inference_mode()
     def search() -> int:
         with frozen_weights():
             found = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
         return sum(translation.steps for batch in found for translation in batch)
 
-    return {"encode": encode, "decode": search}
-
-
-@torch.inference_mode()
-def _timed(work: Callable[[], int], model: Transformer, clock: Clock) -> tuple[int, float]:
-    """The steps of the work, and the time that it takes, what it asked of a GPU included."""
-    device = first_device(model)
-    start = clock()
-    steps = work()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return steps, clock() - start
+    return encode if phase == "encode" else search

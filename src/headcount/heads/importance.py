@@ -1,8 +1,7 @@
 """Importance of attention heads: the derivative of the loss with respect to their multipliers.
 
 A model that stays in another library, its folder and its text may stand in the place of ours: see
-`pretrained/hooked_seq2seq.py` and `hooked_folder.py`. They are not imported here, since a change
-of theirs would put every importance out of date.
+`hooked_seq2seq.py` and `hooked_folder.py` in `headcount_hf/hooks`.
 
 Letters in shapes: b sentences, q query positions, h heads of the model in the flat order of
 `HeadGrid`, e width of one head.

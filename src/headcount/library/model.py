@@ -1,7 +1,5 @@
 """A translation model in a Python program: what the commands do, with lists in place of files."""
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from torch import Tensor
 from headcount.ablation.ablation import resamples_for
 from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.errors import UserError
-from headcount.base.files import check_apart, sha256
+from headcount.base.files import sha256
 from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
@@ -22,18 +20,14 @@ from headcount.data.batches import Ids, ParallelText
 from headcount.data.lines import LineTally, references
 from headcount.data.text import clean
 from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import export_model
+from headcount.deployment.export import own_form, write_export
 from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
-from headcount.pretrained.imports import imported_files, write_imported
-from headcount.pretrained.languages import Codes
-from headcount.pretrained.segment import segment_pretrained
 from headcount.scoring.bleu import Score, score_corpus
 from headcount.scoring.bootstrap import Difference
 from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
 from headcount.training.score import mean_loss
 
 Mask = Sequence[str | Path] | str | Path
@@ -54,30 +48,6 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
     return Model(Deployed.open(source, pair, device=device))
 
 
-def import_pretrained(
-    folder: str | Path,
-    src_lang: str,
-    tgt_lang: str,
-    out: str | Path,
-    codes: Codes = (None, None),
-    device: str = "auto",
-) -> "Model":
-    """A model of Hugging Face's library, written as one of ours with its subwords to `out`.
-
-    `codes`: what the model calls both languages, where that is not their own names. Raises
-    UserError for what ours cannot express, and for files that are damaged or missing.
-    """
-    theirs, nothing = Path(folder), Path(os.devnull)  # no text to count pieces in
-    check_apart(Path(out), [theirs])
-    with tempfile.TemporaryDirectory() as work:
-        pieces, model = Path(work, "pieces"), Path(work, "model")
-        both = (nothing, nothing), (nothing, nothing)
-        segment_pretrained(theirs, (src_lang, tgt_lang), *both, pieces, codes)
-        write_imported(theirs, PairFolder(pieces), model, _origin(imported_files(theirs)))
-        load(model, pieces, "cpu").save(out)
-    return load(out, device=device)
-
-
 class Model:
     """A translation model, and what cuts its text into subwords.
 
@@ -86,7 +56,7 @@ class Model:
     """
 
     def __init__(self, what: Deployed):
-        """`load` and `import_pretrained` make one."""
+        """`load` and `headcount.import_pretrained` make one."""
         self._what = what
         self._sides = what.pair.segmenters()
 
@@ -203,16 +173,21 @@ class Model:
 
         Raises UserError if something else lies there than an earlier export.
         """
-        return self.export(out, "headcount")
+        what = self._what.on_cpu()
+        return write_export(what, own_form(what), Path(out), self._origin())
 
     def export(self, out: str | Path, to: str, pretrained: str | Path | None = None) -> str:
         """Write a folder for `ctranslate2` or `huggingface`, as scripts/export.py does.
 
         `pretrained`: the folder that it was imported from, for `huggingface`. Tells what it is.
         """
+        from headcount_hf.export.export import export_model  # with an extra's packages alone
+
         theirs = None if pretrained is None else Path(pretrained)
-        origin = _origin([*self._what.source.files, *self._what.pair.files()])
-        return export_model(self._what, to, theirs, Path(out), origin)
+        return export_model(self._what, to, theirs, Path(out), self._origin())
+
+    def _origin(self) -> dict[str, Any]:
+        return origin_of([*self._what.source.files, *self._what.pair.files()])
 
     def _multiplier(self, mask: Mask) -> Tensor | None:
         multiplier = self.mask(mask)
@@ -257,6 +232,6 @@ def _listed(lines: Sequence[str]) -> list[str]:
     return list(lines)
 
 
-def _origin(files: list[Path]) -> dict[str, Any]:
+def origin_of(files: list[Path]) -> dict[str, Any]:
     """What an export from Python says of where it came from."""
     return {"made_by": "headcount, from Python", "inputs": {f.name: sha256(f) for f in files}}

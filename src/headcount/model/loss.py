@@ -1,7 +1,7 @@
 """Cross-entropy of target tokens, plain or label-smoothed, in nats.
 
 Both functions are chosen by the kind of model: what is written here is our Transformer's, and
-`pretrained/hooked_seq2seq.py` has those of models that stay in a library of others.
+`headcount_hf/hooks/hooked_seq2seq.py` has those of models that stay in another library.
 """
 
 from functools import singledispatch

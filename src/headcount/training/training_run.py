@@ -1,7 +1,7 @@
 """A training run from files to files: text in, model and curve out."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,6 @@ from headcount.base.settings.runs import Run, write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
-from headcount.pretrained.check import compare_with_library
-from headcount.pretrained.families import check_sizes
-from headcount.pretrained.imports import import_for, with_settings
 from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
@@ -142,8 +139,10 @@ class ModelRun:
 class TrainingRun(ModelRun):
     """A model to train by a recipe."""
 
-    def finish(self, settings: ModelSettings, out: Path, pretrained: Path | None = None) -> None:
-        """Train to the end and write `out`; from the weights in the folder `pretrained`, if named.
+    def finish(
+        self, settings: ModelSettings, out: Path, start: Callable[[], Transformer] | None = None
+    ) -> None:
+        """Train to the end and write `out`. `start` makes the model to start from, if given.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv, slopes.csv, run.json and updates/<n>.safetensors for the updates to keep.
@@ -151,7 +150,7 @@ class TrainingRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            model = self.on_device(self._start(settings, pretrained), states)
+            model = self.on_device(start() if start else self.fresh_model(settings), states)
             mask = make_head_mask(self.run, model.grid, self.train, self.session.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
@@ -163,20 +162,6 @@ class TrainingRun(ModelRun):
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
-
-    def _start(self, settings: ModelSettings, pretrained: Path | None) -> Transformer:
-        """An untrained model, or an imported one whose sizes must be those of the settings.
-
-        Raises UserError for another size, and where scores are not those of the library.
-        """
-        if pretrained is None:
-            return self.fresh_model(settings)
-        check_sizes(pretrained, settings)
-        imported = import_for(pretrained, self.pair)
-        dev = self.pair.first_pairs("dev", None)
-        check = compare_with_library(pretrained, imported, dev, self.pair)
-        print(f"imported {pretrained}: {check}", file=sys.stderr)
-        return with_settings(imported.model, settings)
 
 
 def _taken_format(states: StateStore, device: torch.device, width: int) -> str:

@@ -1,0 +1,1 @@
+"""Models of Hugging Face and CTranslate2: import, hooks, classifiers, export."""

@@ -1,0 +1,168 @@
+"""BLEU, size and speed of models on this machine, each in its own program, text in and text out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_result
+from headcount.base.folders import CODES, DESCRIPTION, SEGMENTATION, VOCABULARIES
+from headcount.base.folders import WEIGHTS as OUR_WEIGHTS
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.pretrained import WEIGHTS
+from headcount.data.bpe import AnySegmenter
+from headcount.data.lines import clean_lines
+from headcount.data.text import read_clean
+from headcount.deployment.export import MARK
+from headcount.deployment.speed import time_in_turns
+from headcount.scoring.bleu import score_corpus
+from headcount.search.translation import Search, open_own_search, translate_lines
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.huggingface_search import HuggingFaceSearch, open_by_tokeniser
+
+COLUMNS = ("model", "program", "heads", "bleu", "megabytes", "sentences_per_s", "low", "high")
+COLUMNS += ("repeats", "sentences", "signature")
+
+_CTRANSLATE2 = "model.bin"
+Sides = tuple[AnySegmenter, AnySegmenter]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model in its own program."""
+
+    folder: Path
+    search: Search
+    weights: Path
+    heads: int | None  # that are not silent; None where nothing tells
+
+    def translate(self, lines: list[str]) -> list[str]:
+        """Return the translation of each line; an empty one stays empty."""
+        return translate_lines(self.search, lines)[0]
+
+
+def write_measured(
+    folders: list[Path],
+    bpe: Path | None,
+    texts: tuple[Path, Path],
+    decode: DecodeSettings,
+    repeats: int,
+    out: Path,
+    origin: dict[str, Any],
+) -> list[list[Any]]:
+    """Measure the models in some folders, and write a row for each as CSV; return the rows.
+
+    Beside `out` goes a JSON of the same name: search, machine, every measured time, and `origin`.
+    All translate on the CPU, by as wide a beam and without length penalty, whose formulas differ.
+    `bpe`: as of `open_models`; `texts`: source and references. Raises UserError if these differ in
+    length, or a folder is of no known kind.
+    """
+    plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
+    sources, references = _read_sides(*texts)
+    models, target = open_models(folders, bpe, plain)
+    works = {
+        place: {"all": partial(model.translate, sources)} for place, model in enumerate(models)
+    }
+    timings = list(time_in_turns(works, repeats))
+    spelt = list(map(target.spell, references))
+    rows, seconds = [], {}
+    for place, model in enumerate(models):
+        own = [timing for timing in timings if timing.of == place]
+        times = [timing.seconds for timing in own if timing.repeat]
+        score = score_corpus(own[0].result, spelt, target.language)[0]
+        heads = "" if model.heads is None else model.heads
+        size = model.weights.stat().st_size / 1e6
+        name, program = model.folder.as_posix(), model.search.facts["engine"]
+        cells = [score.score, size, *speed(len(sources), times), repeats, len(sources)]
+        rows.append([name, program, heads, *cells, score.signature])
+        seconds[name] = times
+    facts = {"beam": plain.beam, "length_penalty": 0.0, "device": "cpu", "threads": plain.threads}
+    write_result(out, COLUMNS, rows, {**facts, "seconds": seconds, "provenance": origin})
+    return rows
+
+
+def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
+    sources, references = read_clean(source), list(clean_lines(reference))
+    if len(sources) != len(references) or not sources:
+        raise UserError(
+            f"{source} has {len(sources)} lines, {reference} has {len(references)}; expected as "
+            "many on both sides, and at least one"
+        )
+    return sources, references
+
+
+def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
+    """Return sentences per second: geometric mean over rounds, and its 95 % t interval.
+
+    A single round has no interval.
+    """
+    logs = np.log(sentences / np.asarray(seconds))
+    mean = float(np.exp(logs.mean()))
+    if len(logs) < 2:
+        return mean, "", ""
+    half = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
+    return mean, float(mean / np.exp(half)), float(mean * np.exp(half))
+
+
+def open_models(
+    folders: list[Path], bpe: Path | None, decode: DecodeSettings
+) -> tuple[list[Measured], AnySegmenter]:
+    """Return the folders, opened on the CPU, and the target's segmenter.
+
+    `bpe`: the segmented pair; without it the first folder that has subwords of its own. Raises
+    UserError if there is none, and for a folder of no known kind or of other subwords.
+    """
+    own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
+    if bpe is None and own is None:
+        raise UserError(
+            f"{folders[0]}: expected {VOCABULARIES[0]} there or in another of the folders, found "
+            "it nowhere; name the segmented pair with --bpe"
+        )
+    pair = PairFolder(bpe or own)
+    sides = pair.segmenters()
+    return [_open(folder, pair, sides, decode) for folder in folders], sides[1]
+
+
+def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Measured:
+    """Return a folder in its program, by the files that lie in it."""
+    if (folder / DESCRIPTION).is_file():
+        search = open_own_search(ModelFolder(folder), pair, (), decode)
+        return Measured(folder, search, folder / OUR_WEIGHTS, search.model.grid.size)
+    _check_subwords(folder, pair)
+    about = read_json(folder / MARK) if (folder / MARK).is_file() else {}
+    positions = about.get("positions", POSITIONS)
+    heads = sum(map(sum, about["heads"].values())) if "heads" in about else None
+    if (folder / _CTRANSLATE2).is_file():
+        search = CTranslate2Search(folder, sides, decode, positions)
+        return Measured(folder, search, folder / _CTRANSLATE2, heads)
+    if not (folder / WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none; "
+            "name folders that training or scripts/export.py wrote"
+        )
+    if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
+        rows = tuple(list(range(len(side.vocabulary))) for side in sides)
+        search = HuggingFaceSearch(folder, sides, decode, positions, rows)
+    else:
+        search = open_by_tokeniser(folder, sides, decode)
+    return Measured(folder, search, folder / WEIGHTS, heads)
+
+
+def _check_subwords(folder: Path, pair: PairFolder) -> None:
+    """Raise UserError unless the subwords that lie beside an exported model are the pair's."""
+    for name in (*CODES, *VOCABULARIES):
+        own, given = folder / name, pair.path / name
+        if own.is_file() and not (given.is_file() and sha256(own) == sha256(given)):
+            raise UserError(
+                f"{given}: expected the subwords of the model in {folder}, which are other ones; "
+                "name the segmented pair that it was trained on with --bpe, and measure models of "
+                "other subwords by themselves"
+            )

@@ -1,0 +1,140 @@
+"""A model of OPUS-MT's kind and one of ours, out again by the commands that a person gives."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from script_runner import run_script
+from small_marian import write_marian
+from small_pretrained import EndAtLongest
+from small_run import SmallRun, segment
+
+from headcount.data.fetching.models import RECORD
+from headcount.data.text import read_clean
+from headcount.model import machine
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+from headcount_hf.pretrained.imports import write_imported
+from headcount_hf.pretrained.segment import segment_pretrained
+
+pytestmark = pytest.mark.slow
+
+SEARCH = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01, "--max-length-extra", 20]
+SILENT = ["enc_self.0.1", "enc_self.1.0", "dec_self.0.0", "dec_self.0.1", "dec_self.0.2",
+          "dec_self.0.3", "dec_enc.1.2"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    """A folder like OPUS-MT's in opus, its model in model, its pieces in bpe, text in text."""
+    root = tmp_path_factory.mktemp("out_again")
+    segment(root / "text")
+    train, dev = ([root / "text" / f"{s}.{e}" for e in ("src", "tgt")] for s in ("train", "dev"))
+    write_marian(root / "opus", tuple(train))
+    segment_pretrained(root / "opus", ("en", "art"), tuple(train), tuple(dev), root / "bpe")
+    write_imported(root / "opus", PairFolder(root / "bpe"), root / "model", {})
+    return root
+
+
+@pytest.fixture
+def flags(root) -> list[object]:
+    return ["--model", root / "model", "--bpe", root / "bpe"]
+
+
+def translations(flags, text: Path, out: Path) -> list[str]:
+    words = [*SEARCH, "--source", text, "--out", out, "--facts", out.with_suffix(".json")]
+    assert run_script("translate", [*flags, *words]) == 0
+    return out.read_text().splitlines()
+
+
+def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, tmp_path, capsys):
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    out, text = tmp_path / "out", root / "text/dev.src"
+    words = ["--to", "huggingface", "--pretrained", root / "opus", "--mask", *SILENT, "--out", out]
+    record = root / "opus" / RECORD  # what was fetched, and is not what goes out
+    record.write_text("{}")
+    assert run_script("export", [*flags, *words]) == 0
+    record.unlink()
+    told = capsys.readouterr().out
+    assert "a marian of" in told and "7 of its heads are silent" in told and "no smaller" in told
+    names = {path.name for path in out.iterdir()}
+    assert RECORD not in names
+    assert {"source.spm", "target.spm", "vocab.json", "model.safetensors", "config.json"} < names
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    model = AutoModelForSeq2SeqLM.from_pretrained(out)
+    pad = model.config.pad_token_id
+    expected = translations([*flags, "--mask", *SILENT], text, tmp_path / "masked.txt")
+    for line, translation in zip(text.read_text().splitlines(), expected, strict=True):
+        found = model.generate(
+            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
+            early_stopping="never", max_new_tokens=20, do_sample=False, max_length=None,
+            forced_eos_token_id=None, suppress_tokens=[pad],
+            logits_processor=[EndAtLongest(0, 20)],
+        )[0]  # fmt: skip
+        assert tokenizer.decode(found, skip_special_tokens=True) == translation
+    assert len(set(expected)) > 1
+    facts = json.loads((out / "export.json").read_text())
+    assert (facts["model_type"], facts["silent_heads"]) == ("marian", 7)
+    assert facts["heads"]["dec_self"] == [0, 4]
+
+
+def test_a_folder_of_our_own_needs_no_other(root, flags, tmp_path, capsys):
+    """Twice: what is left counts its heads anew, and still knows their first addresses."""
+    text, one, two = root / "text/dev.src", tmp_path / "one", tmp_path / "two"
+    words = ["--to", "headcount", "--out"]
+    assert run_script("export", [*flags, "--mask", *SILENT[:6], *words, one]) == 0
+    assert "18 heads, none of them silent; as --model" in capsys.readouterr().out
+    again = ["--model", one, "--mask", "dec_enc.1.2", "enc_self.1.0"]
+    assert run_script("export", [*again, *words, two]) == 0
+    assert ModelFolder(two).settings.heads == {
+        "enc_self": [3, 2], "dec_self": [0, 4], "dec_enc": [4, 3]}  # fmt: skip
+    facts = json.loads((two / "model.json").read_text())
+    gone = {*SILENT, "enc_self.1.1"}  # number 0 of what was left is number 1 of all
+    grid = ModelFolder(root / "model").settings.grid
+    assert facts["kept_heads"] == [h.name() for h in grid.heads() if h.name() not in gone]
+    assert facts["closed_layers"] == ["dec_self.0"]
+    masked = translations([*flags, "--mask", *sorted(gone)], text, tmp_path / "masked.txt")
+    assert translations(["--model", two], text, tmp_path / "alone.txt") == masked
+
+
+def test_their_translations_of_our_model_are_checked(root, tmp_path, capsys):
+    """A model trained here for a moment; its folder is a Pegasus, its ids and subwords are ours."""
+    bpe = root / "text/bpe"
+    SmallRun(bpe).finish(tmp_path / "run", tmp_path / "state")
+    flags = ["--model", tmp_path / "run/model", "--bpe", bpe, "--out", tmp_path / "out"]
+    words = ["--to", "huggingface", "--check", root / "text/dev.src", "--mask", "enc_self.0.1"]
+    assert run_script("export", [*flags, *words, "--max-length-factor", 4]) == 0
+    told = capsys.readouterr().out
+    assert "a pegasus of" in told and "headcount.load(MODEL) has encode and decode" in told
+    assert "translations are the same" in told
+    assert (tmp_path / "out/src.codes").is_file()
+
+
+def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
+    other = shutil.copytree(root / "opus", tmp_path / "opus")
+    ids = json.loads((other / "vocab.json").read_text())
+    pieces = sorted(ids, key=ids.get)
+    pieces[5], pieces[6] = pieces[6], pieces[5]
+    (other / "vocab.json").write_text(json.dumps({piece: n for n, piece in enumerate(pieces)}))
+    for words, message in (
+        (
+            ["--pretrained", other, "--to", "huggingface"],
+            "bpe: expected text cut into the pieces",
+        ),
+        (["--pretrained", other], "--pretrained: expected with --to huggingface alone, found --to"),
+        (["--to", "headcount", "--check", "x"], "--check: expected with --to ctranslate2 or hugg"),
+        (["--mask", "dec_self.2.0"], "decoder self-attention layer 2 does not exist; this model"),
+    ):
+        assert run_script("export", [*flags, *words, "--out", tmp_path / "out"]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert len(read_clean(root / "text/dev.src")) == 12

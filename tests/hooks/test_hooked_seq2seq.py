@@ -1,0 +1,295 @@
+"""The multiplier on models of Hugging Face's library: what it does to losses; what it refuses."""
+
+import copy
+from functools import partial
+
+import pytest
+import torch
+from small_hooked import EAGER_ONLY, HOOKED, IMPORTABLE, small_hooked, small_text
+from torch import nn
+
+from headcount.base.errors import UserError
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.heads.importance import batch_importance, measure_importance
+from headcount.model.loss import summed_loss, token_losses
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
+
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
+CASES = [(kind, "sdpa") for kind in (*IMPORTABLE, *HOOKED) if kind not in EAGER_ONLY]
+CASES += [(kind, "eager") for kind in ("marian", "bart", *HOOKED)]
+NLL = ImportanceSettings()
+
+
+@pytest.fixture(params=CASES, ids=" ".join)
+def model(request) -> HookedSeq2Seq:
+    return small_hooked(*request.param)
+
+
+def whole_batch(model):
+    text = small_text(model)
+    return text.resident(torch.device("cpu")).batch(range(len(text)))
+
+
+def drawn(model, *rows: int) -> torch.Tensor:
+    """Factors between 0 and 1, every third one 0."""
+    factors = torch.rand(*rows, model.grid.size, generator=torch.Generator().manual_seed(4))
+    factors[..., ::3] = 0
+    return factors
+
+
+@torch.no_grad()
+def folded(model: HookedSeq2Seq, multiplier: torch.Tensor) -> HookedSeq2Seq:
+    """A copy with the multiplier [h] in the columns of W_O: plain weights, no hook."""
+    other = copy.deepcopy(model)
+    for kind, layer, joined in other.attentions():
+        factors = multiplier[other.grid.span(kind, layer)].to(joined.output.weight.dtype)
+        joined.output.weight.mul_(factors.repeat_interleave(joined.d_head))
+    return other
+
+
+@torch.no_grad()
+def test_ones_change_no_bit_and_factors_are_those_of_columns(model):
+    batch = whole_batch(model)
+    plain = token_losses(model, batch)
+    assert plain.shape == (batch.target_tokens,)
+    assert torch.equal(plain, token_losses(model, batch, torch.ones(model.grid.size)))
+    ones = torch.ones(len(batch.indices), model.grid.size)
+    assert torch.equal(plain, token_losses(model, batch, ones))
+    factors = drawn(model)
+    masked = token_losses(model, batch, factors)
+    columns = token_losses(folded(model, factors), batch)
+    assert (masked - plain).abs().max() > 0.1  # heads matter
+    torch.testing.assert_close(masked, columns, atol=2e-5 * plain.max().item(), rtol=0)
+
+
+@torch.no_grad()
+def test_a_row_of_masks_belongs_to_its_sentence_alone(model):
+    batch = whole_batch(model)
+    rows = drawn(model, len(batch.indices))
+    together = token_losses(model, batch, rows).split(batch.tgt_lengths)
+    for sentence, row in enumerate(rows):
+        alone = token_losses(model, batch, row).split(batch.tgt_lengths)[sentence]
+        torch.testing.assert_close(together[sentence], alone, atol=2e-5 * alone.max(), rtol=0)
+
+
+@torch.no_grad()
+def test_padding_changes_nothing(model):
+    text = small_text(model)
+    together = token_losses(model, whole_batch(model)).split([len(ids) for ids in text.tgt])
+    for number, losses in enumerate(together):
+        alone = token_losses(model, text.resident(torch.device("cpu")).batch([number]))
+        torch.testing.assert_close(losses, alone, atol=2e-5 * alone.max(), rtol=0)
+
+
+def unrounded_norms(model):
+    """T5's norms round to fp32 in every format; here they do not."""
+
+    def norm(module, states):
+        mean = states.pow(2).mean(-1, keepdim=True)
+        return module.weight * states * torch.rsqrt(mean + module.variance_epsilon)
+
+    for module in model.modules():
+        if hasattr(module, "variance_epsilon"):
+            module.forward = partial(norm, module)
+    return model
+
+
+@pytest.mark.parametrize("kind", ["t5", "mt5", "whisper", "marian", "t5gemma"])
+def test_importance_is_the_slope_of_the_loss(kind):
+    """Central differences of fourth order in float64; T5Gemma's softmax and norms are in fp32."""
+    model = unrounded_norms(small_hooked(kind, "eager").double())
+    batch = whole_batch(model)
+    if batch.src.is_floating_point():
+        batch = copy.copy(batch)
+        object.__setattr__(batch, "src", batch.src.double())
+    found, _, loss = batch_importance(model, batch)
+    step, size = 1e-3, model.grid.size
+
+    @torch.no_grad()
+    def by_sentence(head: int, change: float) -> torch.Tensor:
+        factors = torch.ones(size, dtype=torch.float64)
+        factors[head] += change
+        losses = token_losses(model, batch, factors).split(batch.tgt_lengths)
+        return torch.stack([each.sum() for each in losses])
+
+    slopes = [
+        8 * (by_sentence(head, step) - by_sentence(head, -step))
+        - (by_sentence(head, 2 * step) - by_sentence(head, -2 * step))
+        for head in range(size)
+    ]
+    expected = (torch.stack(slopes) / (12 * step)).abs().mean(1)
+    assert loss.item() == pytest.approx(by_sentence(0, 0).sum().item())
+    close = 1e-3 if kind == "t5gemma" else 1e-6
+    torch.testing.assert_close(found, expected, atol=close * expected.max().item(), rtol=0)
+    assert found.min() > 1e-3 * found.max()
+
+
+def test_importance_of_a_text_in_batches_is_that_of_one_batch(model):
+    text = small_text(model)
+    whole, _, _ = batch_importance(model, whole_batch(model))
+    parts = measure_importance(model, text, NLL.model_copy(update={"batch_tokens": 20}))
+    torch.testing.assert_close(
+        torch.from_numpy(parts).float(), whole, atol=1e-4 * whole.max().item(), rtol=0
+    )
+
+
+@pytest.mark.parametrize("unit", ["token", "position"])
+def test_finer_units_are_no_smaller(unit):
+    """|a + b| ≤ |a| + |b|: a sentence's derivative is the sum of those of tokens or positions."""
+    for kind in ("t5", "whisper"):
+        model = small_hooked(kind)
+        text = small_text(model)
+        whole = measure_importance(model, text, NLL)
+        finer = measure_importance(model, text, NLL.model_copy(update={"abs": unit}))
+        assert (finer > whole - 1e-5).all() and (finer > 1.01 * whole).any()
+
+
+def test_measuring_leaves_the_module_as_it_was(model):
+    before = {name: weight.clone() for name, weight in model.model.named_parameters()}
+    asked = {name: weight.requires_grad for name, weight in model.model.named_parameters()}
+    model.train()
+    batch_importance(model, whole_batch(model))
+    with pytest.raises(ValueError), model.multiplied(torch.ones(model.grid.size)):
+        raise ValueError
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    assert all(module.training for module in model.modules())
+    for name, weight in model.model.named_parameters():
+        assert torch.equal(weight, before[name]) and weight.grad is None
+        assert weight.requires_grad == asked[name]
+
+
+def test_a_library_loss_of_the_same_labels_is_the_same():
+    """Two routes: theirs of `labels`, a mean over tokens, and ours of what the decoder reads."""
+    for kind in ("t5", "marian", "mbart", "m2m_100"):
+        model = small_hooked(kind)
+        batch = whole_batch(model)
+        labels = batch.tgt_out.clone()
+        widths = torch.tensor(batch.tgt_lengths)[:, None]
+        labels[torch.arange(labels.shape[1]) >= widths] = -100
+        source = model._source(batch.src, batch.src_lengths)
+        with torch.no_grad():
+            theirs = model.model(**source, labels=labels).loss * batch.target_tokens
+            assert theirs.item() == pytest.approx(summed_loss(model, batch).item(), rel=1e-5)
+
+
+def test_smoothing_is_a_share_of_the_mean_over_the_vocabulary():
+    model = small_hooked("t5")
+    batch = whole_batch(model)
+    with torch.no_grad():
+        logs = model.read(batch, None).logits.log_softmax(-1)
+        logs = batch.without_padding(logs)
+        nll = -logs.gather(1, batch.without_padding(batch.tgt_out)[:, None])[:, 0]
+        expected = 0.9 * nll + 0.1 * -logs.mean(1)
+        torch.testing.assert_close(token_losses(model, batch, None, 0.1), expected)
+
+
+def test_layers_may_have_unlike_numbers_of_heads():
+    """A second encoder layer with 2 of 4 heads of width 8; the others stay."""
+    whole = small_hooked("marian").model
+    attention = whole.model.encoder.layers[1].self_attn
+    for name in ("q_proj", "k_proj", "v_proj"):
+        smaller = nn.Linear(32, 16)
+        smaller.load_state_dict(
+            {k: v[:16] for k, v in getattr(attention, name).state_dict().items()}
+        )
+        setattr(attention, name, smaller)
+    output = nn.Linear(16, 32)
+    weight, bias = attention.out_proj.weight[:, :16], attention.out_proj.bias
+    output.load_state_dict({"weight": weight, "bias": bias})
+    attention.out_proj, attention.num_heads, attention.embed_dim = output, 2, 16
+    model = HookedSeq2Seq(whole)
+    assert model.grid.counts["enc_self"] == (4, 2, 4) and model.grid.size == 26
+    intact = small_hooked("marian")
+    mask = torch.ones(28)
+    mask[6:8] = 0  # layer 1 has places 4 to 7
+    with torch.no_grad():
+        cut = token_losses(model, whole_batch(model))
+        masked = token_losses(intact, whole_batch(intact), mask)
+        torch.testing.assert_close(cut, masked, atol=1e-5, rtol=0)
+        last = torch.ones(26)
+        last[-1] = 0
+        assert not torch.allclose(token_losses(model, whole_batch(model), last), cut)
+
+
+def test_attention_weights_need_attention_written_out(model):
+    batch = whole_batch(model)
+    if model.model.config._attn_implementation != "eager":
+        told = r"expected attention written out, .* found attention by 'sdpa'.*implementation\(.eag"
+        with pytest.raises(UserError, match=told):
+            list(model.attention_weights(batch))
+        return
+    found = {(kind, layer): weights for kind, layer, weights in model.attention_weights(batch)}
+    assert list(found) == [(kind, layer) for kind, layer, _ in model.grid.layers()]
+    for (kind, layer), weights in found.items():
+        assert weights.shape[:2] == (4, model.grid.counts[kind][layer])
+        for sentence, length in enumerate(batch.tgt_lengths):
+            rows = weights[sentence, :, : length if kind != "enc_self" else 2]
+            torch.testing.assert_close(rows.sum(-1), torch.ones(rows.shape[:-1]))
+    causal = found["dec_self", 0]
+    assert causal.triu(1).abs().max() == 0 and causal.tril().min() >= 0
+
+
+def test_an_unknown_architecture_is_named_with_its_attention():
+    import transformers
+
+    config = transformers.LEDConfig(
+        vocab_size=50, d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=16,
+        decoder_ffn_dim=16, encoder_attention_heads=2, decoder_attention_heads=2,
+        attention_window=4, max_encoder_position_embeddings=32,
+    )  # fmt: skip
+    told = (
+        r"LEDForConditionalGeneration: expected the attention of an encoder-decoder such as "
+        r"BART.* found 0 of enc_self, 1 of dec_self, 1 of dec_enc; .*modules: .*"
+        r"encoder\.layers\.N\.self_attn \(LEDEncoderAttention\)"
+    )
+    with pytest.raises(UserError, match=told):
+        HookedSeq2Seq(transformers.LEDForConditionalGeneration(config))
+    with pytest.raises(UserError, match=r"found 1 of enc_self, 0 of dec_self.*modules: none"):
+        only = nn.ModuleDict({"encoder": nn.Module()})
+        only["encoder"].layers = nn.ModuleList([nn.Module()])
+        only["encoder"].layers[0].self_attn = nn.Module()
+        only["encoder"].layers[0].self_attn.head_dim = 2
+        only["encoder"].layers[0].self_attn.out_proj = nn.Linear(4, 4)
+        HookedSeq2Seq(only)
+
+
+def test_a_module_with_rows_elsewhere_is_refused():
+    """FSMT's attention has positions first: a row of masks would silence positions."""
+    import transformers
+
+    config = transformers.FSMTConfig(
+        langs=["en", "de"], src_vocab_size=300, tgt_vocab_size=300, d_model=32, encoder_layers=1,
+        decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=16, decoder_ffn_dim=16,
+    )  # fmt: skip
+    model = HookedSeq2Seq(transformers.FSMTForConditionalGeneration(config).eval())
+    for source, target in [([5, 6, 7, 2], [8, 9, 2]), ([5, 2], [8, 2])]:
+        text = model.text([source], [target], start=2)
+        with pytest.raises(UserError, match="FSMT.*: expected that masks .* act on each alone"):
+            model.check(text)
+
+
+def test_models_whose_rows_are_sentences_pass(model):
+    model.check(small_text(model))
+
+
+def test_multipliers_of_other_shapes_are_refused():
+    model = small_hooked("t5")
+    batch = whole_batch(model)  # 4 sentences, 28 heads
+    for shape in [(27,), (2, 28), (8, 28)]:  # 2 divides 4, as rows of beams would
+        with pytest.raises(ValueError, match=r"expected shape \[28\] or \[4, 28\]"):
+            token_losses(model, batch, torch.ones(shape))
+    told = "a row for each sentence, found 2 for 4 rows"
+    with pytest.raises(ValueError, match=told), model.multiplied(torch.ones(2, 28)):
+        token_losses(model, batch)
+
+
+def test_sentences_longer_than_its_positions():
+    model = small_hooked("bart")
+    text = model.text([[5] * 65], [[5, 2]])
+    told = r"a sentence of 65 subwords .* expected at most 64, as many positions as the model knows"
+    with pytest.raises(UserError, match=told):
+        token_losses(model, text.resident(torch.device("cpu")).batch([0]))
+    with pytest.raises(UserError, match=told):
+        model.generate([[5] * 65], {"max_new_tokens": 2})

@@ -1,0 +1,250 @@
+"""Imported models compute what Hugging Face's library computes with the same weights."""
+
+import json
+
+import pytest
+import safetensors.torch
+import torch
+from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained, small_pretrained
+
+from headcount.base.errors import UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.loss import summed_loss, token_losses
+from headcount.search.beam_search import translate
+from headcount_hf.pretrained.check import compare_with_library
+from headcount_hf.pretrained.weights import import_model
+
+# Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
+TEXT = ParallelText(
+    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
+    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
+)
+
+
+@pytest.fixture(params=KINDS)
+def pair(request, tmp_path):
+    """A model of theirs, and ours from its folder."""
+    theirs = saved_pretrained(request.param, tmp_path)
+    return theirs, import_model(tmp_path, UNKNOWN)
+
+
+def their_logits(theirs, ours, batch):
+    source, target = torch.tensor(ours.src_rows), torch.tensor(ours.tgt_rows)
+    return theirs(
+        input_ids=source[batch.src],
+        attention_mask=(batch.src != PAD).long(),
+        decoder_input_ids=target[batch.tgt_in],
+        use_cache=False,
+    ).logits
+
+
+@torch.no_grad()
+def test_logits_and_losses_are_theirs(pair):
+    theirs, ours = pair
+    batch = collate(TEXT, range(3))
+    real = batch.tgt_out != PAD
+    words = [i for i in range(len(ours.tgt_rows)) if i != BOS]
+    assert sorted(ours.tgt_rows[i] for i in words) == list(range(WORDS))  # each word once
+    expected = their_logits(theirs, ours, batch)[..., [ours.tgt_rows[i] for i in words]][real]
+    model = ours.model
+    logits = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))[real]
+    torch.testing.assert_close(
+        logits[:, words], expected, atol=1e-5 * expected.abs().max().item(), rtol=0
+    )
+    places = torch.tensor([words.index(word) for word in batch.tgt_out[real].tolist()])
+    nats = torch.nn.functional.cross_entropy(expected, places, reduction="none")
+    torch.testing.assert_close(token_losses(model, batch), nats, atol=2e-5, rtol=0)
+
+
+def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
+    """Two routes: the fused loss, and autograd through all scores."""
+    model = pair[1].model.double()
+    batch = collate(TEXT, range(3))
+    losses, gradients = [], []
+    for loss in (summed_loss(model, batch), token_losses(model, batch).sum()):
+        model.zero_grad()
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append(
+            {n: w.grad.clone() for n, w in model.named_parameters() if w.grad is not None}
+        )
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+    assert gradients[0].keys() == gradients[1].keys() and "output_bias" not in gradients[0]
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradient, gradients[1][name], atol=1e-10, rtol=0, msg=name)
+
+
+LONGEST = 12
+
+
+@torch.no_grad()
+def test_translations_are_those_of_their_search(pair):
+    """Beams of 3, no length penalty."""
+    theirs, ours = pair
+    settings = DecodeSettings(
+        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
+    )
+    found = translate(ours.model, TEXT.src, settings)
+    assert max(len(translation.ids) for translation in found) > 5
+    pad, start, end = (ours.tgt_rows[i] for i in (PAD, BOS, EOS))
+    for sentence, translation in zip(TEXT.src, found, strict=True):
+        generated = theirs.generate(
+            torch.tensor([[ours.src_rows[i] for i in [*sentence, EOS]]]),
+            num_beams=3, length_penalty=0.0, early_stopping="never", max_new_tokens=LONGEST,
+            do_sample=False, forced_eos_token_id=None, decoder_start_token_id=start,
+            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end, LONGEST)],
+        )[0].tolist()  # fmt: skip
+        assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
+
+
+def test_sentences_longer_than_its_positions(tmp_path):
+    saved_pretrained("bart", tmp_path)
+    model = import_model(tmp_path, UNKNOWN).model
+    long = collate(ParallelText([[5] * 64], [[5]]), [0])
+    message = (
+        r"a sentence of 65 subwords with its end, expected at most 64, .*model\.position_table"
+    )
+    with pytest.raises(UserError, match=message):
+        summed_loss(model, long)
+
+
+def change_config(folder, **values):
+    path = folder / "config.json"
+    found = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: found[key] for key in found if found[key] != "gone"}))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_type": "t5"}, r"config\.json: model_type: expected one of marian, .*, found 't5'"),
+        ({"decoder_ffn_dim": 47}, r"decoder_ffn_dim: expected 48 as encoder_ffn_dim.*found 47"),
+        ({"activation_function": "tanh"}, "activation_function: .* relu, swish.*found 'tanh'"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected true.*found false"),
+        ({"pad_token_id": "gone"}, "pad_token_id: missing; expected a whole number"),
+        (
+            {"decoder_layers": 3},
+            r"the weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj",
+        ),
+        (
+            {"d_model": 64},
+            r"expected the shape \[66, 64\], .*json says, found \[66, 32\]",
+        ),
+        (
+            {"encoder_ffn_dim": 9, "decoder_ffn_dim": 9},
+            r"fc1.bias: expected the shape \[9\]",
+        ),
+        ({"max_position_embeddings": 9}, r"embed_positions.weight: expected the shape \[11, 32\]"),
+    ],
+)
+def test_what_cannot_be_imported_is_named(tmp_path, values, message):
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, **values)
+    with pytest.raises(UserError, match=message):
+        import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_bias_of_other_words_is_named(tmp_path, more):
+    saved_pretrained("marian", tmp_path)
+    path = tmp_path / "model.safetensors"
+    weights = safetensors.torch.load_file(path)
+    words = weights["final_logits_bias"].shape[1]
+    weights["final_logits_bias"] = torch.zeros(1, words + more)
+    safetensors.torch.save_file(weights, path, {"format": "pt"})
+    told = rf"final_logits_bias: expected the shape \[1, {words}\], .*found \[1, {words + more}\]"
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)
+
+
+def with_weights(folder, **more):
+    """Add weights to a file, or change them; dots of a name are __ here."""
+    path = folder / "model.safetensors"
+    weights = safetensors.torch.load_file(path)
+    weights |= {name.replace("__", "."): weight for name, weight in more.items()}
+    safetensors.torch.save_file(weights, path)
+
+
+def test_weights_that_a_config_does_not_know_are_no_smaller_model(tmp_path):
+    """A layer has four maps of attention, two of feed-forward and two norms, each with a bias."""
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, encoder_layers=2)
+    told = (
+        r"expected the weights that config\.json describes and no others, "
+        r"found 16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias; "
+    )
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_path):
+    """A tied embedding under all of its names; sinusoids, under the name of older versions too."""
+    theirs = saved_pretrained(kind, tmp_path)
+    tied = {"lm_head__weight": theirs.lm_head.weight.detach().clone()}
+    if kind != "marian_apart":
+        tied["model__shared__weight"] = tied["lm_head__weight"].clone()
+        tied["model__encoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
+    tied["model__decoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
+    positions = theirs.model.encoder.embed_positions
+    if kind == "m2m_100":
+        tied["model__encoder__embed_positions__weights"] = positions.weights.clone()
+    elif kind in ("marian", "marian_apart", "pegasus"):
+        tied["model__encoder__embed_positions__weight"] = positions.weight.detach().clone()
+    before = dict(import_model(tmp_path, UNKNOWN).model.named_parameters())
+    with_weights(tmp_path, **tied)
+    for name, weight in import_model(tmp_path, UNKNOWN).model.named_parameters():
+        assert torch.equal(weight, before[name]), name
+    changed = tied["lm_head__weight"].clone()
+    changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
+    with_weights(tmp_path, lm_head__weight=changed)
+    with pytest.raises(UserError, match="expected the scores that transformers"):
+        compare_with_library(import_model(tmp_path, UNKNOWN), TEXT)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["marian", "m2m_100", "pegasus"])
+def test_tables_of_sinusoids_are_ours_as_their_format_rounds_them(kind, dtype, tmp_path):
+    """The values are those that the library computes."""
+    positions = saved_pretrained(kind, tmp_path).model.decoder.embed_positions
+    end = "weights" if kind == "m2m_100" else "weight"
+    table, name = getattr(positions, end).detach(), f"model__decoder__embed_positions__{end}"
+    with_weights(tmp_path, **{name: table.to(dtype)})
+    import_model(tmp_path, UNKNOWN)
+    if kind == "m2m_100":  # whose table the library computes, whatever a file has
+        return
+    with_weights(tmp_path, **{name: (table * 0.3).to(dtype)})
+    with pytest.raises(UserError, match="expected positions as sinusoids"):
+        import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_the_base_class_is_read_as_the_library_reads_it(kind, tmp_path):
+    """Its names have no `model.` in front, and it has no bias."""
+    theirs = small_pretrained(kind)
+    if hasattr(theirs, "final_logits_bias"):
+        theirs.final_logits_bias.zero_()
+    theirs.save_pretrained(tmp_path / "whole")
+    theirs.model.save_pretrained(tmp_path / "base")
+    whole, base = (import_model(tmp_path / name, UNKNOWN).model for name in ("whole", "base"))
+    for name, weight in whole.named_parameters():
+        assert torch.equal(weight, base.get_parameter(name)), name
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
+    saved_pretrained("marian", tmp_path)
+    with_weights(tmp_path, model__encoder__layers__1__fc2__bias=torch.tensor([number] * 32))
+    with pytest.raises(UserError, match=r"model\.encoder\.layers\.1\.fc2\.bias: .*finite"):
+        import_model(tmp_path, UNKNOWN)
+
+
+def test_ids_of_the_padding_the_end_and_the_unknown_are_three(tmp_path):
+    """Else a word would be there twice, and its probability with it."""
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, pad_token_id=2)
+    told = r"expected three ids, found 2 as pad_token_id, 2 as the end's and 3 as that of unknown"
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)
