@@ -16,7 +16,8 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
-from headcount.heads.importance import measure_importance, read_drawn, write_importance
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, write_importance
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -1,7 +1,7 @@
-"""Attention between tokens of a text, from attention between the subwords they are cut into.
+"""Attention between words, from attention between their subwords.
 
 Letters in shapes: b sentences, h heads, q and k subword positions (EOS included) of queries and of
-keys, v and w their tokens.
+keys, v and w their words.
 """
 
 import torch
@@ -12,23 +12,21 @@ OUTSIDE = -1
 
 
 def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
-    """Return the token of its sentence that each subword belongs to, [b, k].
+    """Return the number of the word that each subword belongs to, [b, k].
 
-    `pieces` holds, for every sentence, the pieces of each token. EOS and padding are `OUTSIDE`.
+    `pieces` lists the subwords of each word of each sentence. EOS and padding are `OUTSIDE`.
     """
-    rows = [[n for n, token in enumerate(tokens) for _ in token] + [OUTSIDE] for tokens in pieces]
-    table = torch.full((len(rows), max(map(len, rows))), OUTSIDE)
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = torch.tensor(row)
-    return table
+    rows = [[n for n, word in enumerate(words) for _ in word] + [OUTSIDE] for words in pieces]
+    width = max(map(len, rows))
+    return torch.tensor([row + [OUTSIDE] * (width - len(row)) for row in rows])
 
 
 def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    """Return attention between tokens, [b, h, v, w], of weights [b, h, q, k] between subwords.
+    """Return attention between words, [b, h, v, w], of weights [b, h, q, k] between subwords.
 
-    `queries` [b, q] and `keys` [b, k] number the tokens, as `token_numbers` does. Attention to a
-    token is the sum over its subwords, attention from a token the mean. A row sums to 1 less the
-    weight of subwords outside. Rows and columns past a sentence's last token are 0.
+    `queries` [b, q] and `keys` [b, k] number the words, as `token_numbers` does. Attention to a
+    word is the sum over its subwords, attention from a word the mean. A row sums to 1 less the
+    weight of subwords outside. Rows and columns past a sentence's last word are 0.
     """
     toward = weights @ _members(keys)[:, None].to(weights.dtype)
     rows = _members(queries)
@@ -37,6 +35,6 @@ def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def _members(numbers: Tensor) -> Tensor:
-    """Return 1 where a subword belongs to a token, [b, k, w]."""
+    """Return 1 where a subword belongs to a word, [b, k, w]."""
     members = functional.one_hot(numbers + 1, int(numbers.max()) + 2)
     return members[..., 1:].float()
