@@ -14,6 +14,7 @@ from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads, set_means
 
 BATCH = collate(TEXT, [0, 1, 2])
+WIDE = {"heads": {"enc_self": [2, 0], "dec_self": [1, 1, 1], "dec_enc": [1, 0, 1]}, "d_head": 12}
 
 
 @pytest.fixture
@@ -41,8 +42,10 @@ def outputs_of(model, number: int) -> dict[tuple[str, int], torch.Tensor]:
     return found
 
 
-def test_norms_and_means_are_those_of_all_real_positions(model):
+@pytest.mark.parametrize("changes", [{}, WIDE], ids=["uneven", "wider than the model"])
+def test_norms_and_means_are_those_of_all_real_positions(changes):
     """Sentences of unequal lengths in one batch, against each alone; W_O^h c in full."""
+    model = make_model(**{"heads": UNEVEN, **changes}).double()
     alone = [outputs_of(model, number) for number in range(len(TEXT))]
     found = seen(model)
     for kind, layer, module in model.attentions():
@@ -55,16 +58,6 @@ def test_norms_and_means_are_those_of_all_real_positions(model):
             added = own @ module.output.weight[:, columns].detach().T
             assert found.norms()[place] == pytest.approx(float(added.norm(dim=1).mean()), rel=1e-9)
             np.testing.assert_allclose(found.means()[place], own.mean(0), rtol=1e-9, atol=1e-12)
-
-
-def test_heads_wider_than_the_model_and_layers_without_heads():
-    heads = {"enc_self": [2, 0], "dec_self": [1, 1, 1], "dec_enc": [1, 0, 1]}
-    model = make_model(heads=heads, d_head=12).double()  # d_model is 10
-    found = seen(model)
-    entering = torch.cat([outputs_of(model, n)["enc_self", 0] for n in range(3)])
-    added = entering[:, 12:] @ model.encoder[0].attention.output.weight[:, 12:].detach().T
-    assert found.norms()[1] == pytest.approx(float(added.norm(dim=1).mean()), rel=1e-9)
-    assert found.means().shape == (7, 12)
 
 
 def under_means(model, multiplier) -> torch.Tensor:

@@ -5,20 +5,15 @@ import math
 
 import pytest
 import torch
-from small_models import UNEVEN, make_model, make_settings, search_of
+from small_models import UNEVEN, make_model, search_of
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation, translate
 from headcount.search.largest import largest
-from headcount.store.model_folder import fill
 from headcount.training.score import score_targets
-from headcount.training.states import StateStore
-from headcount.training.train import Trainer
 
 
 def settings(**changes):
@@ -36,43 +31,6 @@ def seeds(count):
     return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
 
 
-@pytest.fixture(scope="module")
-def learnt(tmp_path_factory):
-    """A model that knows twenty lines by heart, and the lines: words in reverse, with other ids."""
-    sources = random_sources(20, seed=7)
-    text = ParallelText(sources, [[word + 5 for word in reversed(ids)] for ids in sources])
-    torch.manual_seed(1)
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "d_head": 7}
-    model = Transformer(make_settings(**sizes, dropout=0.0), 9, 14, False)
-    training = TrainSettings(
-        updates=400,
-        batch_tokens=100,
-        peak_lr=1e-2,
-        warmup_updates=20,
-        schedule="cosine",
-        dev_interval=400,
-        label_smoothing=0.0,
-        average="none",
-    )
-    states = StateStore(tmp_path_factory.mktemp("state"), {}, 1e9)
-    trainer = Trainer(model, text, text, training, 1, states)
-    trainer.fit()
-    fill(model, trainer.chosen(), "chosen")
-    return model, text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_lines_known_by_heart_come_back(learnt, beam):
-    model, text = learnt
-    found = translate(model, text.src, settings(beam=beam))
-    assert [translation.ids for translation in found] == text.tgt
-    assert not any(translation.capped for translation in found)
-    scores = score_targets(model, text, 400)
-    told = [-translation.log_probability for translation in found]
-    assert told == pytest.approx(scores.tolist(), abs=1e-4)
-
-
 @pytest.mark.parametrize("changes", [{}, {"norm": "post"}, {"heads": UNEVEN}])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_log_probability_is_what_scoring_gives_in_any_batch(changes, beam):
@@ -83,28 +41,6 @@ def test_log_probability_is_what_scoring_gives_in_any_batch(changes, beam):
     assert told == pytest.approx(score_targets(model, text, 100).tolist(), abs=1e-4)
     alone = translate(model, sources, settings(beam=beam, batch_tokens=1))
     assert [translation.ids for translation in alone] == text.tgt
-
-
-def follow_largest(model, source, limit):
-    """Word after word with the largest probability, by the whole decoder each time."""
-    memory, ids = model.encode(pad_sources([source])), []
-    while len(ids) < limit - 1:
-        states = model.decode(torch.tensor([[BOS, *ids]]), memory)
-        scores = model.logits(states)[0, -1]
-        scores[[PAD, BOS]] = -math.inf
-        if (word := int(scores.argmax())) == EOS:
-            break
-        ids.append(word)
-    return ids
-
-
-@pytest.mark.parametrize("seed", seeds(4))
-def test_greedy_follows_the_largest_without_a_cache(seed):
-    model, sources = make_model(seed, heads=UNEVEN), random_sources(6, seed)
-    found = translate(model, sources, settings(beam=1, max_length_extra=5))
-    with torch.no_grad():
-        expected = [follow_largest(model, ids, len(ids) + 5) for ids in sources]
-    assert [translation.ids for translation in found] == expected
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
@@ -193,9 +129,8 @@ def search_plainly(model, source, limit, beam, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
-@pytest.mark.parametrize("beam", [2, 4])
+@pytest.mark.parametrize("beam", [1, 2, 4])
 @pytest.mark.parametrize("seed", seeds(3))
-@pytest.mark.slow
 def test_beam_search_against_a_plain_one(seed, beam, alpha):
     model, sources = make_model(seed, heads=UNEVEN), random_sources(3, seed)
     limit = settings(beam=beam, length_penalty=alpha, max_length_extra=5)
