@@ -1,8 +1,7 @@
 """Confidence, entropy, relative positions and attention to rare words, added up batch by batch.
 
 Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions. A head
-points at the key of its largest weight. If several keys share the largest weight, it points at
-none.
+points at the key of its largest weight, or at none if several keys share it.
 """
 
 from collections.abc import Sequence

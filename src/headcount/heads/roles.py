@@ -40,7 +40,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 FILES = ("attention.csv", "positions.csv", "syntax.csv", "sentences.jsonl", "roles.json")
-"""Files that one job writes, in one folder."""
+"""Confidence, entropy and rare words; relative positions; syntax; attention on short sentences."""
 MAPS = 3
 LONGEST_MAP = 14
 """Sentences whose attention is kept, and the subwords they may have."""
@@ -56,12 +56,8 @@ def write_roles(
 ) -> None:
     """Measure the roles of all heads and write `FILES` into the folder `out`.
 
-    `attention.csv` has confidence, entropy and the shares of the rare-word test, `positions.csv`
-    the share of each relative position, `syntax.csv` the accuracies on each treebank,
-    `sentences.jsonl` the attention of every head on the first short sentences, and `roles.json`
-    counts, seconds and `origin`. A pruned model's heads keep their addresses in the original.
-    `trees` are files that scripts/trees.py wrote. Raises UserError if the dev text is empty or the
-    model has another vocabulary.
+    Heads of a pruned model have their addresses in the original. `trees` are files of
+    scripts/trees.py. Raises UserError if the dev text is empty or the model has another vocabulary.
     """
     folder.check(pair)
     words = pair.vocabularies()

@@ -79,7 +79,7 @@ def read_facts(path: Path) -> dict[str, Any]:
     except FileNotFoundError as fault:
         raise UserError(f"{path}: expected this file, found none; train the model first") from fault
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError) as fault:
-        raise UserError(f"{path}: damaged, not a description written by training") from fault
+        raise UserError(f"{path}: damaged, not written by training") from fault
     if version != FORMAT:
         raise UserError(f"{path}: format {version}, expected {FORMAT}; make it with this version")
     return facts
@@ -114,18 +114,13 @@ class ModelFolder:
         return [self.weights]
 
     @property
-    def description(self) -> Path:
-        """JSON with shape, vocabularies, checksums of weights and provenance."""
-        return self.path / DESCRIPTION
-
-    @property
     def settings(self) -> ModelSettings:
         """Sizes of the model. Raises UserError if the description is damaged."""
         return self._outline()[0].settings
 
     def facts(self) -> dict[str, Any]:
         """Return the description. Raises UserError if it is missing, damaged or newer."""
-        return read_facts(self.description)
+        return read_facts(self.path / DESCRIPTION)
 
     def save(self, model: Transformer, weights: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Write weights and description.
@@ -141,7 +136,7 @@ class ModelFolder:
             "joint": model.own_src_embedding is None,
             "sha256": {path.name: sha256(path) for path in sorted(self.path.glob("*.safetensors"))},
         }
-        write_json(self.description, {**shape, **facts})
+        write_json(self.path / DESCRIPTION, {**shape, **facts})
 
     def load(self, device: str = "cpu", weights: str = WEIGHTS) -> Transformer:
         """Return the model in evaluation mode, on `cpu`, `cuda` or `auto`.
@@ -171,7 +166,7 @@ class ModelFolder:
                 return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
         except (KeyError, TypeError, RuntimeError, ValueError) as fault:
             raise UserError(
-                f"{self.description}: damaged, not a description written by training: {fault}"
+                f"{self.path / DESCRIPTION}: damaged, not written by training: {fault}"
             ) from fault
 
     def pair(self, named: Path | None) -> PairFolder:
@@ -197,9 +192,8 @@ class ModelFolder:
         for key in SUBWORD_FILES:
             if not isinstance(facts.get(key), dict) or set(facts[key]) != set(SIDES):
                 raise UserError(
-                    f"{self.description}: damaged, or written by an older version: expected the "
-                    f"checksums of both sides under {key!r}, found {str(facts.get(key))[:60]}; "
-                    "train the model again"
+                    f"{self.path / DESCRIPTION}: damaged or old: expected checksums of both sides "
+                    f"under {key!r}, found {str(facts.get(key))[:60]}; train the model again"
                 )
         return {key: facts[key] for key in SUBWORD_FILES}
 
@@ -229,7 +223,7 @@ class ModelFolder:
             heads = []  # fits no model
         if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
             raise UserError(
-                f"{self.description}: kept_heads does not fit the model's heads "
+                f"{self.path / DESCRIPTION}: kept_heads does not fit the model's heads "
                 f"({', '.join(KINDS)}, layer by layer); make the model again"
             )
         return heads
