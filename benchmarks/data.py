@@ -33,7 +33,7 @@ def read_data(folder: Path) -> BenchData:
     if not read_json(folder / "segmentation.json")["joint"]:
         raise UserError(f"{folder}: expected one joint vocabulary, which the peers need; found two")
     pair = PairFolder(folder)
-    return BenchData(pair.vocabularies()[0], pair.read("train"), pair.read("dev"))
+    return BenchData(pair.vocabulary("src"), pair.read("train"), pair.read("dev"))
 
 
 def sentence_lengths(batch: Batch) -> list[tuple[int, int]]:

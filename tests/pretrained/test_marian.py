@@ -68,7 +68,7 @@ def copy(imported, tmp_path) -> Path:
 
 
 def test_pairs_have_counts_of_the_training_text(imported):
-    vocabulary = imported.pair.vocabularies()[0]
+    vocabulary = imported.pair.vocabulary("src")
     counts = dict(vocabulary.counts)
     lines = imported.pair.texts("train")[0].read_text().splitlines()
     pieces = [piece for line in lines for piece in line.split()]

@@ -128,7 +128,7 @@ def write_times(
 
 def read_sources(pair: PairFolder, sentences: int, longest: int) -> list[Ids]:
     """The first sentences of the dev set that are not empty, cut to the longest source."""
-    vocabulary, path = pair.vocabularies()[0], pair.texts("dev")[0]
+    vocabulary, path = pair.vocabulary("src"), pair.texts("dev")[0]
     found = [vocabulary.ids(line.split()) for line in clean_lines(path)]
     kept = [ids[:longest] for ids in found if ids][:sentences]
     if not kept:

@@ -35,10 +35,13 @@ class PairFolder:
         src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
         return src, tgt
 
+    def vocabulary(self, side: str) -> Vocabulary:
+        """Return the vocabulary of one side, `src` or `tgt`."""
+        return Vocabulary.load(self.path / VOCABULARIES[SIDES.index(side)])
+
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         """Return the vocabularies of source and target."""
-        src, tgt = (Vocabulary.load(self.path / name) for name in VOCABULARIES)
-        return src, tgt
+        return self.vocabulary("src"), self.vocabulary("tgt")
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, between text and ids."""
@@ -46,7 +49,7 @@ class PairFolder:
 
     def prefix(self) -> list[int]:
         """Return the ids at the start of every target, such as the code of its language."""
-        return read_marks(self.segmentation(), 1).prefix(self.vocabularies()[1])
+        return read_marks(self.segmentation(), 1).prefix(self.vocabulary("tgt"))
 
     def segmentation(self) -> dict[str, Any]:
         """Return the record of segmentation: languages, settings, merges learnt."""
