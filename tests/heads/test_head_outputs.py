@@ -7,9 +7,8 @@ from small_models import TEXT, UNEVEN, make_model, one_pair
 
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
 from headcount.data.batches import collate
-from headcount.heads.head_outputs import HeadOutputs
 from headcount.heads.loss_change import measure_loss_change
-from headcount.heads.more_measures import Passes
+from headcount.heads.more_measures import HeadOutputs, Passes
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads, set_means
 

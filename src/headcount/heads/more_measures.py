@@ -4,7 +4,8 @@ To add one, add a function of `Passes` to `MEASURES`, and describe the measure i
 `analysis/measures.yaml`. The file gets a statistic of this name, and heads are pruned by it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.files import write_result
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
-from headcount.data.batches import ParallelText, in_order
+from headcount.data.batches import Batch, ParallelText, in_order
+from headcount.data.vocabulary import PAD
 from headcount.heads import measures_files as files
 from headcount.heads.drawn_text import DRAW_SEED, Done, write_measured
 from headcount.heads.fisher import stays
-from headcount.heads.head_outputs import HeadOutputs
 from headcount.heads.loss_change import (
     MaskedLoss,
     measure_loss_change,
@@ -28,10 +30,57 @@ from headcount.heads.loss_change import (
     shapley_by_order,
 )
 from headcount.heads.slopes import integrated_gradients, sentence_slopes
+from headcount.model.observed import watch_inputs
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+
+
+class HeadOutputs:
+    """Sums of all heads' outputs over real query positions, added up batch by batch.
+
+    Letters in shapes: h heads of one layer, e width of a head.
+    """
+
+    def __init__(self, model: Transformer):
+        self._grid, width = model.grid, model.settings.head_width
+        self._sizes, self._positions = np.zeros(model.grid.size), np.zeros(model.grid.size)
+        self._outputs = np.zeros((model.grid.size, width))
+        self._layers = [
+            (kind, layer, module, _factors(module.output.weight, width))
+            for kind, layer, module in model.attentions()
+            if module.heads
+        ]
+
+    @contextmanager
+    def of(self, batch: Batch) -> Iterator[None]:
+        """Return a context in which the model runs once on a batch, every multiplier 1."""
+        with watch_inputs(module.output for _, _, module, _ in self._layers) as entering:
+            yield
+        with torch.no_grad():
+            for kind, layer, module, factors in self._layers:
+                queries = (batch.src if kind == "enc_self" else batch.tgt_in) != PAD
+                self._add(self._grid.span(kind, layer), entering[module.output][queries], factors)
+
+    def norms(self) -> np.ndarray:
+        """Return the mean over positions of ‖W_O^h c_h‖, [heads], no unit.
+
+        Source: Kobayashi et al. 2020, section 3, for the head's whole output.
+        """
+        return self._sizes / self._positions
+
+    def means(self) -> np.ndarray:
+        """Return the mean output of every head over positions, before W_O: [heads, e]."""
+        return self._outputs / self._positions[:, None]
+
+    def _add(self, span: slice, contexts: Tensor, factors: Tensor) -> None:
+        """Add the contexts [positions, h · e] of one layer."""
+        by_head = contexts.unflatten(1, (len(factors), -1)).double()
+        sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
+        self._sizes[span] += sizes.sum(0).cpu().numpy()
+        self._outputs[span] += by_head.sum(0).cpu().numpy()
+        self._positions[span] += len(by_head)
 
 
 @dataclass(frozen=True)
@@ -127,3 +176,9 @@ def write_measures(
     facts = write_measured(measure, folder, pair, settings, out, origin)
     for part, rows in beside.items():
         write_result(files.beside(out, part), files.COLUMNS[part], rows, facts)
+
+
+def _factors(weight: Tensor, width: int) -> Tensor:
+    """Return R of W_O^h = QR for every head, [h, ·, e]: ‖R c‖ is ‖W_O^h c‖ with fewer products."""
+    by_head = weight.detach().double().unflatten(1, (-1, width)).permute(1, 0, 2)
+    return torch.linalg.qr(by_head, mode="r").R
