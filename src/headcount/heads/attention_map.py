@@ -16,7 +16,7 @@ from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, read_lines, references
 from headcount.data.text import clean, read_clean
-from headcount.heads.word_attention import word_attention
+from headcount.heads.head_measures import word_attention
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
 from headcount.search.beam_search import translate

@@ -1,7 +1,7 @@
-"""Confidence, entropy, relative positions and attention to rare words, added up batch by batch.
+"""Confidence, relative positions, attention to rare words and between words, by batches.
 
-Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions. A head
-points at the key of its largest weight, or at none if several keys share it.
+Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions, v and w
+words of both. A head points at the key of its largest weight, or at none if several keys share it.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import COLUMNS
@@ -17,7 +18,7 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 
-NOWHERE = -1
+NOWHERE = OUTSIDE = -1
 LARGEST_PART = 0.25  # of all subwords of the text that count as frequent
 POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
@@ -53,6 +54,35 @@ def pointed(weights: Tensor, keys: Tensor) -> Tensor:
     largest, where = weights.max(-1)
     shared = (weights == largest[..., None]).sum(-1) > 1
     return where.masked_fill(shared | (largest == 0), NOWHERE)
+
+
+def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
+    """Return the number of the word that each subword belongs to, [b, k].
+
+    `pieces` lists the subwords of each word of each sentence. EOS and padding are `OUTSIDE`.
+    """
+    rows = [[n for n, word in enumerate(words) for _ in word] + [OUTSIDE] for words in pieces]
+    width = max(map(len, rows))
+    return torch.tensor([row + [OUTSIDE] * (width - len(row)) for row in rows])
+
+
+def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """Return attention between words, [b, h, v, w], of weights [b, h, q, k] between subwords.
+
+    `queries` [b, q] and `keys` [b, k] number the words, as `token_numbers` does. Attention to a
+    word is the sum over its subwords, attention from a word the mean. A row sums to 1 less the
+    weight of subwords outside. Rows and columns past a sentence's last word are 0.
+    """
+    toward = weights @ _members(keys)[:, None].to(weights.dtype)
+    rows = _members(queries)
+    rows = rows / rows.sum(1, keepdim=True).clamp(min=1)
+    return rows.transpose(1, 2)[:, None].to(weights.dtype) @ toward
+
+
+def _members(numbers: Tensor) -> Tensor:
+    """Return 1 where a subword belongs to a word, [b, k, w]."""
+    members = functional.one_hot(numbers + 1, int(numbers.max()) + 2)
+    return members[..., 1:].float()
 
 
 class Confidence:

@@ -13,8 +13,7 @@ from torch import Tensor
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import COLUMNS
 from headcount.data.trees import AlignedTree
-from headcount.heads.head_measures import NOWHERE, pointed
-from headcount.heads.word_attention import token_numbers, word_attention
+from headcount.heads.head_measures import NOWHERE, pointed, token_numbers, word_attention
 
 DIRECTIONS = ("to_dependent", "to_governor")
 """The end of an arc at which a head is expected to point. The query is the other end."""
