@@ -199,7 +199,8 @@ class Model:
         """Return the pairs as ids, with the first of several references."""
         if len(sources) != len(targets) or not len(sources):
             raise UserError(
-                f"expected as many sources as targets, found {len(sources)} and {len(targets)}"
+                f"expected as many sources as targets and at least one, found {len(sources)} and "
+                f"{len(targets)}"
             )
         firsts = [references(line)[0] for line in _listed(targets)]
         src, tgt = (
