@@ -22,17 +22,13 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     if multiplier.shape != (model.grid.size,):
         raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
     multiplier = multiplier.detach().to(first_device(model))
-    weights = dict(model.named_parameters())
-    names = {module: name for name, module in model.named_modules()}
     heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    changed = {}
     for kind, layer, attention in model.attentions():
         gates = model.part(multiplier, kind, layer)
         heads[kind].append(int(gates.count_nonzero()))
-        kept = _kept_weights(attention, gates)
-        weights |= {f"{names[attention]}.{parameter}": weight for parameter, weight in kept.items()}
-    smaller = _with_heads(model, heads)
-    copy_weights(smaller, weights)
-    return smaller.train(model.training)
+        changed[attention] = _kept_weights(attention, gates)
+    return _rebuilt(model, heads, changed)
 
 
 def set_means(model: Transformer, means: Tensor | None) -> None:
@@ -42,15 +38,25 @@ def set_means(model: Transformer, means: Tensor | None) -> None:
         attention.means = None if own is None else own.to(attention.output.weight)
 
 
-def _with_heads(model: Transformer, heads: dict[str, list[int]]) -> Transformer:
-    """Return a model with these numbers of heads in its layers, otherwise of the same settings."""
+def _rebuilt(
+    model: Transformer,
+    heads: dict[str, list[int]],
+    changed: dict[MultiHeadAttention, dict[str, Tensor]],
+) -> Transformer:
+    """Return a model with these numbers of heads, the changed weights and all others."""
+    weights = dict(model.named_parameters())
+    for name, module in model.named_modules():
+        for parameter, weight in changed.get(module, {}).items():
+            weights[f"{name}.{parameter}"] = weight
     width = {"heads": heads, "d_head": model.settings.head_width}
     settings = ModelSettings.model_validate({**model.settings.model_dump(), **width})
     joint = model.own_src_embedding is None
     sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
     with torch.random.fork_rng(devices=[]):  # its weights are overwritten
-        smaller = Transformer(settings, *sizes, joint)
-    return smaller.to(first_device(model), model.tgt_embedding.weight.dtype)
+        other = Transformer(settings, *sizes, joint)
+    other = other.to(first_device(model), model.tgt_embedding.weight.dtype)
+    copy_weights(other, weights)
+    return other.train(model.training)
 
 
 def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:
@@ -83,17 +89,11 @@ def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Tran
     if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
         raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
     layers = {kind: [count] * len(counts) for kind, counts in model.grid.counts.items()}
-    larger = _with_heads(model, layers)
-    weights = dict(model.named_parameters())
-    names = {module: name for name, module in model.named_modules()}
+    changed = {}
     for kind, layer, attention in model.attentions():
         places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
-        whole = _filled_weights(attention, places, count)
-        weights |= {
-            f"{names[attention]}.{parameter}": weight for parameter, weight in whole.items()
-        }
-    copy_weights(larger, weights)
-    return larger.train(model.training)
+        changed[attention] = _filled_weights(attention, places, count)
+    return _rebuilt(model, layers, changed)
 
 
 def _filled_weights(
@@ -101,13 +101,15 @@ def _filled_weights(
 ) -> dict[str, Tensor]:
     """Return weights of an attention module with its heads at some places of `count`."""
     shape = (3, attention.heads, attention.d_head)
-    width = attention.d_head
-    rows = attention.inputs.weight.new_zeros(3, count, width, attention.inputs.weight.shape[1])
-    rows[:, places] = attention.inputs.weight.detach().unflatten(0, shape)
-    bias = attention.inputs.bias.new_zeros(3, count, width)
-    bias[:, places] = attention.inputs.bias.detach().unflatten(0, shape)
-    columns = attention.output.weight.new_zeros(len(attention.output.weight), count, width)
-    columns[:, places] = attention.output.weight.detach().unflatten(1, shape[1:])
+    where = torch.tensor(places, dtype=torch.long, device=attention.inputs.weight.device)
+
+    def filled(by_head: Tensor) -> Tensor:
+        zeros = by_head.new_zeros(len(by_head), count, *by_head.shape[2:])
+        return zeros.index_copy_(1, where, by_head.detach())
+
+    rows = filled(attention.inputs.weight.unflatten(0, shape))
+    bias = filled(attention.inputs.bias.unflatten(0, shape))
+    columns = filled(attention.output.weight.unflatten(1, shape[1:]))
     return {
         "inputs.weight": rows.flatten(0, 2),
         "inputs.bias": bias.flatten(),
