@@ -15,11 +15,12 @@ from headcount.base.settings.data import TextSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
-from headcount.base.settings.handbook import settings_page
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import Pair, contradict, parse_pair, two_letters
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.names import Pair, parse_pair
+from headcount.base.settings.reading.handbook import settings_page
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
+from headcount.base.settings.text.languages import contradict, two_letters
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 

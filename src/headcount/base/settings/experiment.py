@@ -15,7 +15,7 @@ from headcount.base.settings.decode import SpeedSettings, TranslateSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
 from headcount.base.settings.names import NAME, parse_pair, require
 from headcount.base.settings.pretrained import ExperimentModel
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, label, labels
 from headcount.base.settings.section import Resources, Section, each_once, refuse

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section, refuse
 
 HUB_NAME = r"[\w.-]+(/[\w.-]+)?"

@@ -10,8 +10,8 @@ from pydantic.functional_validators import AfterValidator, BeforeValidator, mode
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json
-from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.reading.faults import checked, keyed
 from headcount.base.settings.section import Section, each_once, refuse
 from headcount.base.settings.short_names import NONE, PRUNED_WORDS, label, read_pruned_name
 from headcount.base.settings.training_runs import BASELINE, RunSettings

@@ -15,8 +15,8 @@ import yaml
 from yaml.resolver import Resolver
 
 from headcount.base.errors import UserError
-from headcount.base.settings.faults import Settings, checked, keyed, shown
-from headcount.base.settings.schema import KeyPath
+from headcount.base.settings.reading.faults import Settings, checked, keyed, shown
+from headcount.base.settings.reading.schema import KeyPath
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,39})")

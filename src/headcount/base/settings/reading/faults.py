@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from headcount.base.errors import UserError
 from headcount.base.settings.names import nearest
-from headcount.base.settings.schema import KeyPath, Schema
+from headcount.base.settings.reading.schema import KeyPath, Schema
 
 Settings = TypeVar("Settings", bound=BaseModel)
 
