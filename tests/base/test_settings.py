@@ -13,7 +13,12 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
+from headcount.base.settings.experiment import (
+    Experiment,
+    experiment_names,
+    load_experiment,
+    shared_keys,
+)
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import Pair, parse_pair
@@ -106,14 +111,12 @@ def test_the_page_names_every_key_once():
     page = settings_page()
     for name, field in Experiment.model_fields.items():
         keys = {
-            each.alias or key for key, each in getattr(field.annotation, "model_fields", {}).items()
+            one.alias or key for key, one in getattr(field.annotation, "model_fields", {}).items()
         }
         start = page.index(f"\n## `{name}`") if keys else 0
         table = page[start:].partition("\n## ")[2].partition("\n## ")[0] if keys else page
         listed = {key for key in keys if f"\n| `{key}` |" in table}
-        assert keys - listed == {
-            old.partition(".")[2] for old in Experiment.renamed if old.startswith(f"{name}.")
-        }
+        assert keys - listed == shared_keys(name)
     assert "| `beam` | whole number ≥ 1 and ≤ 1000 | `4` |" in page
 
 

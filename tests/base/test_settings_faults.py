@@ -99,7 +99,7 @@ titel: a                                            | 2 titel           | neares
 train:;  peek_lr: 1                                 | 3 train.peek_lr   | nearest: peak_lr
 train: {dropout: 0.1}                               | 2 train.dropout   | of model
 train: {device: cpu}                                | 2 train.device    | resources.device
-roles:;  batch_tokens: 9;  threads: 2               | 3 roles.batch_tokens, 4 roles.threads |
+roles:;  batch_tokens: 9;  threads: 2               | 3 roles.batch_tokens | resources.batch_tokens
 fine_tuning: {precision: bf16}                      | 2 fine_tuning.precision | resources.precision
 resources: {device: gpu}                            | 2 resources.device |
 resources: {threads: 1025}                          | 2 resources.threads |

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo
 from pydantic.functional_validators import AfterValidator, field_validator, model_validator
@@ -22,7 +22,7 @@ from headcount.base.settings.section import Resources, Section, each_once, refus
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 
-_OWN = {"train.batch_tokens", "speed.threads"}  # keys of `resources` that a section has for itself
+_OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 
 
 def _check_pair(text: str) -> str:
@@ -33,14 +33,14 @@ def _check_pair(text: str) -> str:
 
 
 def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
-    """Return the section with runs as paths name them, each trained, and updates that are saved."""
+    """Return the section with runs as paths name them, all of them trained."""
     if not {"model", "runs", "train"} <= set(info.data):
         return ablation
     runs, trained = counted(ablation.runs, info), labels(info.data["runs"])
     strange = sorted({*labels(runs)} - {*trained})
     unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
     refuse((f"runs: {strange}: expected some of {trained}", strange))
-    refuse(("updates: each must be among train.keep_updates", unsaved))
+    refuse(("updates: expected some of train.keep_updates", unsaved))
     return ablation.model_copy(update={"runs": each_once(runs)})
 
 
@@ -54,8 +54,6 @@ class Experiment(Section):
     # Validators see the sections above theirs. Defaults are validated to share the resources.
     model_config = ConfigDict(validate_default=True)
 
-    renamed: ClassVar[dict[str, str]] = {}
-    """New names of old keys."""
     title: str = Field("", max_length=200)
     """Shown on the report."""
     pairs: Annotated[list[PairName], AfterValidator(each_once)] = []
@@ -88,10 +86,21 @@ class Experiment(Section):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     classifier_ablation: ClassifierSettings = ClassifierSettings()
 
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """Return the JSON schema of files, whose sections lack the keys of `resources`."""
+        schema = super().model_json_schema(**options)
+        for name, field in cls.model_fields.items():
+            for key in shared_keys(name):
+                del schema["$defs"][field.annotation.__name__]["properties"][key]
+        return schema
+
     @field_validator("*", mode="before")
     @classmethod
     def _share_resources(cls, given: Any, info: ValidationInfo) -> Any:
-        keys = _shared(info.field_name)
+        keys = shared_keys(info.field_name)
+        if isinstance(given, dict):
+            refuse(*((f"{key}: is now resources.{key}", key in given) for key in sorted(keys)))
         if not keys or "resources" not in info.data or not isinstance(given, dict | Section):
             return given
         own = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
@@ -141,23 +150,18 @@ class Experiment(Section):
         return self.model.sizes if name == "model" else getattr(self, name)
 
 
-def _shared(name: str) -> set[str]:
-    """Return the keys of a section that `resources` has for it."""
+def shared_keys(name: str) -> set[str]:
+    """Return the keys of a section that files have under `resources` instead."""
     section = Experiment.model_fields[name].annotation
     if name == "resources" or not (isinstance(section, type) and issubclass(section, Section)):
         return set()
     keys = Resources.model_fields.keys() & section.model_fields.keys()
-    return {key for key in keys if f"{name}.{key}" not in _OWN}
-
-
-for _name in Experiment.model_fields:
-    _old = {f"{_name}.{key}": f"resources.{key}" for key in sorted(_shared(_name))}
-    Experiment.renamed.update(_old)
+    return keys - _OVERRIDES.get(name, set())
 
 
 def load_experiment(name: str, folder: Path) -> Experiment:
     """Return the experiment in `<folder>/<name>.yaml`. Raises UserError for every fault in it."""
-    known = [each for each in experiment_names(folder) if re.fullmatch(NAME, each)]
+    known = [stem for stem in experiment_names(folder) if re.fullmatch(NAME, stem)]
     require(name, known, f"experiment {name!r}: there is no {folder}/{name}.yaml")
     return read_settings(folder / f"{name}.yaml", Experiment)
 

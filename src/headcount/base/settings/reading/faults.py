@@ -1,4 +1,4 @@
-"""Faults in settings: pydantic's errors, each with its place and a hint."""
+"""Faults in settings: pydantic's errors, with the place and a hint."""
 
 import json
 import re
@@ -18,28 +18,22 @@ _LONGEST = 60
 
 
 def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
-    """Return given values as settings. Raises UserError with a line for each fault.
+    """Return given values as settings. Raises UserError with one line per fault.
 
     `place` returns the start of a line for the key path of the wrong value.
     """
-    if old := _old_keys(model, given):
-        raise UserError("\n".join(place(path) + f"is now {new}" for path, new in old.items()))
-    schema, found = Schema(model), {}
     try:
         return model.model_validate(given)
     except ValidationError as error:
         items = error.errors(include_url=False)
+    schema, faults = Schema(model), {}
     for item in items:
-        path = _path(item, given)
-        message = _message(item, path, schema)
-        key, _, rest = message.partition(": ")
-        if item["type"] == "value_error" and schema.at(deeper := (*path, *key.split("."))):
-            path, message = deeper, rest
-        found.setdefault(path, []).append(message)
-    lines = [  # each branch of a union reports a value that fits none; the deepest says most
+        path, message = _located(item, given, schema)
+        faults.setdefault(path, []).append(message)
+    lines = [  # every branch of a union reports a value that does not fit; the deepest is clearest
         place(path) + "; or ".join(dict.fromkeys(messages))
-        for path, messages in found.items()
-        if not any(other[: len(path)] == path for other in found if other != path)
+        for path, messages in faults.items()
+        if not any(other[: len(path)] == path for other in faults if other != path)
     ]
     if more := lines[_MOST_LINES:]:
         lines[_MOST_LINES:] = [f"… and {len(more)} more faults"]
@@ -47,12 +41,12 @@ def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) 
 
 
 def keyed(path: KeyPath) -> str:
-    """Return the start of a message about the value at a key path; empty for the whole."""
+    """Return the start of a message about the value at a key path, empty for the whole."""
     return f"{dotted(path)}: " if path else ""
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a key path as people read it: train.keep_updates[0]; odd names are quoted."""
+    """Return a key path as people read it: train.keep_updates[0]. Odd names are quoted."""
     text = ""
     for key in path:
         if isinstance(key, int):
@@ -68,38 +62,40 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _old_keys(model: type[BaseModel], given: Any) -> dict[KeyPath, str]:
-    """Return the new name of each old key that is given, by its path."""
-    found = {}
-    for old, new in getattr(model, "renamed", {}).items():
-        section, _, key = old.partition(".")
-        values = given.get(section) if isinstance(given, dict) else None
-        if isinstance(values, dict) and key in values:
-            found[section, key] = new
-    return found
+def _located(item: Any, given: Any, schema: Schema) -> tuple[KeyPath, str]:
+    """Return key path and message of one of pydantic's errors."""
+    path = _path(item, given)
+    last = item["loc"][-1] if item["loc"] else ""
+    if item["type"] == "extra_forbidden":
+        return path, _unknown(str(last), path[:-1], schema)
+    message = item["msg"].removeprefix("Value error, ")
+    if item["type"] == "value_error":
+        key, _, rest = message.partition(": ")
+        deeper = (*path, *key.split("."))
+        return (deeper, rest) if _exists(deeper, given) or schema.at(deeper) else (path, message)
+    if item["type"] == "missing":
+        return path, message
+    inside = last and last not in path[-1:] and schema.at((*path, last))  # of a run's short name
+    return path, f"{f'{last}: ' if inside else ''}{message}, found {shown(item['input'])}"
 
 
 def _path(item: Any, given: Any) -> KeyPath:
     """Return pydantic's location without its names of union branches."""
     path: list[str | int] = []
     for key in item["loc"]:
-        is_key = isinstance(given, dict) and key in given
-        if is_key or (isinstance(given, list) and isinstance(key, int) and key < len(given)):
+        if _exists([key], given):
             path.append(key)
             given = given[key]
-    if item["type"] == "missing":
-        path.append(item["loc"][-1])
-    return tuple(path)
+    return (*path, item["loc"][-1]) if item["type"] == "missing" else tuple(path)
 
 
-def _message(item: Any, path: KeyPath, schema: Schema) -> str:
-    key = item["loc"][-1] if item["loc"] else ""
-    if item["type"] == "extra_forbidden":
-        return _unknown(str(key), path[:-1], schema)
-    if item["type"] in ("value_error", "missing"):
-        return item["msg"].removeprefix("Value error, ")
-    inside = key and key not in path[-1:] and schema.at((*path, key))  # of a run's short name
-    return f"{f'{key}: ' if inside else ''}{item['msg']}, found {shown(item['input'])}"
+def _exists(path: KeyPath, given: Any) -> bool:
+    for key in path:
+        is_index = isinstance(given, list) and isinstance(key, int) and key < len(given)
+        if not is_index and not (isinstance(given, dict) and key in given):
+            return False
+        given = given[key]
+    return True
 
 
 def _unknown(key: str, place: KeyPath, schema: Schema) -> str:

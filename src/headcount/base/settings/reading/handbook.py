@@ -38,17 +38,15 @@ def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]
             below += [(f"{place}.<name>".lstrip("."), option.get("additionalProperties"))]
             if "properties" in option and option["title"] not in seen:
                 seen.add(option["title"])
-                yield place, option["description"], list(_rows(schema, option, place))
+                yield place, option["description"], list(_rows(schema, option))
                 keys = option["properties"].items()
                 below += [(f"{place}.{key}".lstrip("."), value) for key, value in keys]
-            waiting = [each for each in below if isinstance(each[1], dict)] + waiting
+            waiting = [item for item in below if isinstance(item[1], dict)] + waiting
 
 
-def _rows(schema: Schema, section: Node, place: str) -> Iterator[list[str]]:
+def _rows(schema: Schema, section: Node) -> Iterator[list[str]]:
     """Yield key, value, default and meaning of every key that files may have."""
     for key, node in section["properties"].items():
-        if f"{place}.{key}" in Experiment.renamed:
-            continue
         default = f"`{json.dumps(node['default'])}`" if node.get("default") is not None else "none"
         if key in section.get("required", ()):
             default = "from the preset" if key in PRESETS["base"] else "must be given"

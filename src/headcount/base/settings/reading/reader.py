@@ -1,8 +1,8 @@
-"""The one reader of YAML, strict enough that every other reader sees the same values.
+"""The reader of all YAML files, strict enough that every other reader sees the same values.
 
 YAML 1.1 (PyYAML, in Snakemake) and YAML 1.2 (ruamel, in DVC) read some plain words differently:
-`no`, `010`, `12:30:45`. Such words are refused; `1e-2` is a number. Tags, anchors, aliases, merge
-keys and repeated keys are refused as well.
+`no`, `010`, `12:30:45`. Such words are refused, and so are tags, anchors, aliases, merge keys and
+repeated keys. `1e-2` is a number.
 """
 
 import re
@@ -26,7 +26,6 @@ _UNSURE = re.compile(
     r"(?i)y|n|yes|no|on|off|[-+]?(?=\.?[0-9_])[0-9_]*\.?[0-9_]*(e[-+]?[0-9]+)?|0o\d+"
 )
 _RESOLVER, _TEXT = Resolver(), "tag:yaml.org,2002:str"
-_OF_VALUES = (yaml.NodeEvent, yaml.CollectionEndEvent)
 _DEEPEST = 20
 
 Lines = dict[KeyPath, int]
@@ -35,7 +34,7 @@ Lines = dict[KeyPath, int]
 def read_settings(path: Path, model: type[Settings]) -> Settings:
     """Return the settings in a YAML file, checked.
 
-    Raises UserError that lists each fault as `file:line: key.path: what is wrong`.
+    Raises UserError that lists every fault as `file:line: key.path: what is wrong`.
     """
     values, lines = _parse(path)
     return checked(model, values, lambda key: f"{path}:{_line(key, lines)}: {keyed(key)}")
@@ -43,18 +42,15 @@ def read_settings(path: Path, model: type[Settings]) -> Settings:
 
 @contextmanager
 def at_key_of(path: Path) -> Iterator[None]:
-    """Add file and line to faults that begin with a key of a file of settings, `key.path: `.
-
-    A fault that begins with the path of another file stays as it is.
-    """
+    """Add file and line to faults that begin with `key.path: `, but not with another file."""
     try:
         yield
     except UserError as fault:
         place = str(fault).partition(": ")[0]
         if "/" in place:
             raise
-        key = tuple(place.split("."))
-        raise UserError(f"{path}:{_line(key, _parse(path)[1])}: {fault}") from None
+        line = _line(tuple(place.split(".")), _parse(path)[1])
+        raise UserError(f"{path}:{line}: {fault}") from None
 
 
 def _line(key: KeyPath, lines: Lines) -> int:
@@ -65,16 +61,12 @@ def _line(key: KeyPath, lines: Lines) -> int:
 
 
 def _parse(file: Path) -> tuple[dict[str, Any], Lines]:
-    """Return the values of a file's mapping, and the line (from 1) of every key path in it."""
+    """Return the mapping in a file, and the line (from 1) of every key path in it."""
     lines: Lines = {(): 1}
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        events = (e for e in yaml.parse(text, yaml.CSafeLoader) if isinstance(e, _OF_VALUES))
-        if isinstance(next(events, None), yaml.MappingStartEvent):
-            values = _mapping(events, (), lines)
-            if not next(events, None):
-                return values, lines
-        raise UserError(f"{file}:1: expected keys and values (`key: value`)")
+        events = yaml.parse(file.read_text(encoding="utf-8-sig"), yaml.CSafeLoader)
+        nodes = (event for event in events if isinstance(event, yaml.NodeEvent))
+        documents = [_value(node, events, (), lines) for node in nodes]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read as UTF-8 text: {error}") from None
     except yaml.MarkedYAMLError as error:
@@ -83,39 +75,36 @@ def _parse(file: Path) -> tuple[dict[str, Any], Lines]:
         raise UserError(f"{file}:{mark.line + 1 if mark else 1}: {reason}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{file}: {' '.join(str(error).split())}") from None
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise UserError(f"{file}:1: expected keys and values (`key: value`)")
+    return documents[0], lines
 
 
 def _value(event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath, lines: Lines) -> Any:
-    """Return the value that begins with an event. `lines` gets the line of every key path in it."""
-    if getattr(event, "anchor", None) or getattr(event, "tag", None):
+    """Return the value that begins with an event, and note the line of every key path in it."""
+    if event.anchor or getattr(event, "tag", None):
         _stop(event, path, "anchors (&), aliases (*) and tags (!) are not read; remove them")
     if len(path) > _DEEPEST:
         _stop(event, (), "lists or mappings are nested too deeply")
     if isinstance(event, yaml.ScalarEvent):
         return _scalar(event, path)
-    if isinstance(event, yaml.MappingStartEvent):
-        return _mapping(events, path, lines)
-    values: list[Any] = []
-    while not isinstance(event := next(events), yaml.SequenceEndEvent):
-        here = (*path, len(values))
-        lines[here] = event.start_mark.line + 1
-        values.append(_value(event, events, here, lines))
-    return values
-
-
-def _mapping(events: Iterator[yaml.Event], path: KeyPath, lines: Lines) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    while not isinstance(event := next(events), yaml.MappingEndEvent):
-        is_scalar = isinstance(event, yaml.ScalarEvent)
-        key = _value(event, events, (*path, event.value), lines) if is_scalar else None
-        if not isinstance(key, str):
-            _stop(event, path, "keys are text; quote the key")
+    is_list, values = isinstance(event, yaml.SequenceStartEvent), {}
+    while not isinstance(item := next(events), yaml.CollectionEndEvent):
+        key = len(values) if is_list else _key(item, events, path)
         here = (*path, key)
         if key in values:
-            _stop(event, here, f"stands in line {lines[here]} already; keep one of them")
-        lines[here] = event.start_mark.line + 1
-        values[key] = _value(next(events), events, here, lines)
-    return values
+            _stop(item, here, f"stands in line {lines[here]} already; keep one of them")
+        lines[here] = item.start_mark.line + 1
+        values[key] = _value(item if is_list else next(events), events, here, lines)
+    return list(values.values()) if is_list else values
+
+
+def _key(event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath) -> str:
+    is_scalar = isinstance(event, yaml.ScalarEvent)
+    key = _value(event, events, (*path, event.value), {}) if is_scalar else None
+    if not isinstance(key, str):
+        _stop(event, path, "keys are text; quote the key")
+    return key
 
 
 def _scalar(event: yaml.ScalarEvent, path: KeyPath) -> Any:
