@@ -5,20 +5,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo
-from pydantic.functional_validators import AfterValidator, field_validator, model_validator
+from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
-from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import SpeedSettings, TranslateSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
 from headcount.base.settings.names import NAME, parse_pair, require
-from headcount.base.settings.pretrained import ExperimentModel
+from headcount.base.settings.pretrained import (
+    ClassifiersSettings,
+    ExperimentModel,
+    FineTuningSettings,
+)
 from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, label, labels
-from headcount.base.settings.section import Resources, Section, each_once, refuse
+from headcount.base.settings.section import Faults, Resources, Section, each_once, refuse
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 
@@ -106,39 +109,32 @@ class Experiment(Section):
         own = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
         return {**info.data["resources"].model_dump(include=keys), **own}
 
-    @model_validator(mode="after")
-    def _check_across_sections(self) -> "Experiment":
+    def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
         late = [label(run) for run in self.runs if run.rule_from >= self.train.updates]
-        refuse(
-            ("pairs: expected some, or models", not (self.pairs or self.classifiers.models)),
-            (f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size),
-            ("model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])),
-            (f"decode.max_source: expected below {table}", self.decode.max_source >= table),
-            (f"text.max_words: expected below {table}", self.text.max_words >= table),
-            (f"runs: {late}: expected after + held below train.updates", late),
-            ("train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned),
-        )
-        return self
+        yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
+        yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
+        yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
+        yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
+        yield f"text.max_words: expected below {table}", self.text.max_words >= table
+        yield f"runs: {late}: expected after + held below train.updates", late
+        yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
+        yield from self._import_faults()
 
-    @model_validator(mode="after")
-    def _check_imported(self) -> "Experiment":
+    def _import_faults(self) -> Faults:
         if self.model.imported is None:
-            return self
+            return
         other = sorted(self.bpe.model_fields_set - {"unspaced"})
         fresh = [label(run) for run in self.runs if run.attention_heads]
         fresh += [label(run) for run in self.pruned if run.from_none]
         trained = [label(run) for run in self.runs if run != BASELINE]
         frozen, advice = self.model.as_it_is, "set model.fine_tune: true"
-        refuse(
-            (f"bpe: {other}: the imported model has its own subwords", other),
-            ("text.normal_form: expected none", self.text.normal_form != "none"),
-            (f"{fresh} would not start from the imported model", fresh),
-            (f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1),
-            (f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained),
-            ("ablation.updates: nothing is trained", frozen and self.ablation.updates),
-        )
-        return self
+        yield f"bpe: {other}: the imported model has its own subwords", other
+        yield "text.normal_form: expected none", self.text.normal_form != "none"
+        yield f"{fresh} would not start from the imported model", fresh
+        yield f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1
+        yield f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained
+        yield "ablation.updates: nothing is trained", frozen and self.ablation.updates
 
     @property
     def assumed_pieces(self) -> int:

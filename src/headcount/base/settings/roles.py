@@ -38,7 +38,7 @@ TreebankName = Annotated[str, Field(pattern=rf"^{NAME}\.{FILE}$")]
 
 
 class RolesSettings(Batches):
-    """What each head attends to, by the key of its largest weight, special tokens left out."""
+    """Roles of heads by the key with the largest weight, without special tokens."""
 
     flag_prefix: ClassVar[str] = "roles-"
 

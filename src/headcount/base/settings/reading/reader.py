@@ -1,8 +1,7 @@
-"""The reader of all YAML files, strict enough that every other reader sees the same values.
+"""The reader of all YAML files: plain values, with the line of every key.
 
-YAML 1.1 (PyYAML, in Snakemake) and YAML 1.2 (ruamel, in DVC) read some plain words differently:
-`no`, `010`, `12:30:45`. Such words are refused, and so are tags, anchors, aliases, merge keys and
-repeated keys. `1e-2` is a number.
+`true`, `false`, `null` and decimal numbers such as `1e-2` are values, and every other plain word is
+text, also `no` and `010`. Tags, anchors, aliases and repeated keys are refused.
 """
 
 import re
@@ -12,20 +11,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
-from yaml.resolver import Resolver
 
 from headcount.base.errors import UserError
-from headcount.base.settings.reading.faults import Settings, checked, keyed, shown
+from headcount.base.settings.reading.faults import Settings, checked, keyed
 from headcount.base.settings.reading.schema import KeyPath
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,39})")
 _FLOAT = re.compile(r"(?=.{1,40}$)[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+)")
-# Text to PyYAML, but not to every other reader.
-_UNSURE = re.compile(
-    r"(?i)y|n|yes|no|on|off|[-+]?(?=\.?[0-9_])[0-9_]*\.?[0-9_]*(e[-+]?[0-9]+)?|0o\d+"
-)
-_RESOLVER, _TEXT = Resolver(), "tag:yaml.org,2002:str"
 _DEEPEST = 20
 
 Lines = dict[KeyPath, int]
@@ -87,7 +80,7 @@ def _value(event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath, lines
     if len(path) > _DEEPEST:
         _stop(event, (), "lists or mappings are nested too deeply")
     if isinstance(event, yaml.ScalarEvent):
-        return _scalar(event, path)
+        return _scalar(event)
     is_list, values = isinstance(event, yaml.SequenceStartEvent), {}
     while not isinstance(item := next(events), yaml.CollectionEndEvent):
         key = len(values) if is_list else _key(item, events, path)
@@ -107,7 +100,7 @@ def _key(event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath) -> str:
     return key
 
 
-def _scalar(event: yaml.ScalarEvent, path: KeyPath) -> Any:
+def _scalar(event: yaml.ScalarEvent) -> str | float | bool | None:
     text = event.value
     if not event.implicit[0]:  # quoted, or a block of text
         return text
@@ -115,13 +108,7 @@ def _scalar(event: yaml.ScalarEvent, path: KeyPath) -> Any:
         return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))
-    if tag != _TEXT or _UNSURE.fullmatch(text):
-        advice = "write true, false, or a number in plain decimal digits; quote text"
-        _stop(event, path, f"YAML readers disagree about {shown(text)[1:-1]}; {advice}")
-    return text
+    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _stop(at: yaml.Event, path: KeyPath, reason: str) -> NoReturn:
