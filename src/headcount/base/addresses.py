@@ -60,9 +60,8 @@ class HeadGrid:
         """Return all heads in flat order."""
         return [
             Head(kind, layer, head)
-            for kind in KINDS
-            for layer, count in enumerate(self.counts[kind])
-            for head in range(count)
+            for kind, layer, _ in self.layers()
+            for head in range(self.counts[kind][layer])
         ]
 
     def span(self, kind: str, layer: int) -> slice:
@@ -73,9 +72,10 @@ class HeadGrid:
 
     def layers(self) -> Iterator[tuple[str, int, slice]]:
         """Yield attention type, layer number and flat positions of the heads of every layer."""
+        start = 0
         for kind in KINDS:
-            for layer in range(len(self.counts[kind])):
-                yield kind, layer, self.span(kind, layer)
+            for layer, count in enumerate(self.counts[kind]):
+                yield kind, layer, slice(start, start := start + count)
 
     def index(self, head: Head) -> int:
         """Return the flat position of a head. Raises UserError if this model has no such head."""

@@ -105,21 +105,20 @@ class PrunedSettings(Section):
     def counted(self, model: ModelSettings) -> "PrunedSettings":
         """Return the run with numbers in place of shares. Raises ValueError for too many heads."""
         most = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
-        if (self.heads or 0) > most:
-            raise ValueError(f"run {label(self)!r}: expected at most {most} heads of the scope")
+        wrong = (self.heads or 0) > most
+        refuse((f"run {label(self)!r}: expected at most {most} heads of the scope", wrong))
         start = self.init_from if self.from_none else self.init_from.counted(model)
         return self.model_copy(update={"init_from": start})
 
 
 def _read_name(text: str) -> dict[str, Any]:
     """Return the settings of the pruned run that a person named. Raises ValueError."""
-    name, *start = text.split("-from-", 1)
+    name, *starts = text.split("-from-", 1)
     word, gates, scope, lambda_, subset, all_or_one, heads = match_name(_NAME, name, *_FORMS)
     method = next(m for m, w in _WORDS.items() if w == (subset or word or gates))
     size = {"heads": int(heads)} if heads else {"lambda": number(lambda_)}
-    return {"method": method, "scope": scope or all_or_one, **size} | (
-        {"from": start[0]} if start else {}
-    )
+    start = {"from": starts[0]} if starts else {}
+    return {"method": method, "scope": scope or all_or_one, **size, **start}
 
 
 Run = RunSettings | PrunedSettings

@@ -19,12 +19,10 @@ _LISTED_ELSEWHERE = {"File", "Source"}  # a side of a split has their keys
 
 def settings_page() -> str:
     """Return the whole page, Markdown."""
-    values = {
-        **{"experiment": _tables(Experiment), "corpora": _tables(Corpora)},
-        **{"models": _tables(Models), "sizes": list(PRESETS["base"])},
-        "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
-    }
-    return fill_page(TEMPLATE, values)
+    values = {"experiment": Experiment, "corpora": Corpora, "models": Models}
+    values = {name: _tables(model) for name, model in values.items()}
+    presets = [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()]
+    return fill_page(TEMPLATE, values | {"sizes": list(PRESETS["base"]), "presets": presets})
 
 
 def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]]:
