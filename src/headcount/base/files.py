@@ -240,5 +240,5 @@ def _lock(file: TextIO, doing: str, wait: bool) -> None:
         if not wait:
             file.close()
             raise EnvironmentFault(f"{holder}; wait until it ends, or stop it") from fault
-        print(f"{holder}; this process waits until it ends", file=sys.stderr, flush=True)
+        print(f"{holder}; this one goes on when it has ended", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)
