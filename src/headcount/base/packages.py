@@ -15,6 +15,6 @@ def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as fault:
         lacks = isinstance(fault, ModuleNotFoundError) and fault.name == name
-        reason = "is not installed" if lacks else f"cannot be imported ({fault})"
-        message = f"{wanted}: expected the package {name}, which {reason}; {remedy}"
+        reason = "it not installed" if lacks else f"that it cannot be imported ({fault})"
+        message = f"{wanted}: expected the package {name}, found {reason}; {remedy}"
         raise EnvironmentFault(message) from fault
