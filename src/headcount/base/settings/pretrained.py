@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
@@ -57,10 +57,7 @@ class PretrainedModel(PretrainedFiles):
     """The model's names of languages that differ from the pairs', as in `{de: deu_Latn}`."""
 
 
-class Models(RootModel[dict[CorpusName, PretrainedModel]]):
-    """The models of `models.yaml` by name."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
+Models = RootModel[dict[CorpusName, PretrainedModel]]
 
 
 def load_models(path: Path) -> dict[str, PretrainedModel]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
@@ -78,19 +78,12 @@ class Corpus(Published):
         return generated | {name: tree.language for name, tree in self.trees.items()}
 
 
-class Corpora(RootModel[dict[CorpusName, Corpus]]):
-    """The corpora by name."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_parts(cls, given: Any) -> Any:
-        return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
+def _fill_parts(given: Any) -> Any:
+    return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
 
 
 def _filled(name: str, given: Mapping[str, Any]) -> Any:
-    """Return the entry of a corpus, with the keys of the one that it is a part of."""
+    """Return the entry of a corpus, with the keys of the corpus that it is a part of."""
     entry = given[name]
     if not isinstance(entry, dict) or "of" not in entry:
         return entry
@@ -101,6 +94,9 @@ def _filled(name: str, given: Mapping[str, Any]) -> Any:
         (f"{name}.{''.join(extra[:1])}: is taken from {of}; remove it", extra),
     )
     return wholes[of] | entry if isinstance(wholes[of], dict) else entry
+
+
+Corpora = RootModel[Annotated[dict[CorpusName, Corpus], BeforeValidator(_fill_parts)]]
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:
