@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, Faults, Section, refuse
+from headcount.base.settings.section import LARGEST, Faults, Section
 
 Sizes = dict[str, int]
 
@@ -75,17 +75,6 @@ class ModelSettings(Section):
             counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
             wrong = len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts)
             yield f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong
-
-    def with_heads(self, heads: int) -> "ModelSettings":
-        """Return the same model with so many heads in every layer, together as wide."""
-        wrong = self.d_head or self.d_model % heads
-        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", wrong))
-        return self.model_validate(self.model_dump() | {"heads": heads})
-
-    def with_dropout(self, dropout: float) -> "ModelSettings":
-        """Return the same model with so much dropout, also of attention weights if it has any."""
-        of_attention = dropout if self.attention_dropout else 0.0
-        return self.model_copy(update={"dropout": dropout, "attention_dropout": of_attention})
 
     @property
     def layer_weights(self) -> int:

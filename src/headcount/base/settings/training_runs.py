@@ -89,8 +89,13 @@ class RunSettings(Section):
 
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """Return the settings of this run's model. Raises ValueError for heads of another width."""
-        own = model if self.dropout in (None, model.dropout) else model.with_dropout(self.dropout)
-        return own if self.attention_heads is None else own.with_heads(self.attention_heads)
+        wrong = self.attention_heads and (model.d_head or model.d_model % self.attention_heads)
+        refuse((f"attention_heads: expected a divisor of {model.d_model}, and no d_head", wrong))
+        changes: dict[str, Any] = {"heads": self.attention_heads} if self.attention_heads else {}
+        if self.dropout not in (None, model.dropout):
+            of_attention = self.dropout if model.attention_dropout else 0.0
+            changes |= {"dropout": self.dropout, "attention_dropout": of_attention}
+        return model.model_copy(update=changes)
 
     def counted(self, model: ModelSettings) -> "RunSettings":
         """Return the run with N in place of a share, and without what the model has anyway.
