@@ -1,7 +1,7 @@
 """The corpora: origin, licence, splits and languages."""
 
 from collections.abc import Iterable, Mapping
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -114,11 +114,10 @@ def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
 def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Path) -> None:
     """Raise UserError, at its line of the experiment's file, for what no corpus has."""
     with at_key_of(file):
-        pairs = list(map(parse_pair, settings.pairs))
-        for pair in pairs:
+        for pair in map(parse_pair, settings.pairs):
             require(pair.corpus, corpora, f"pairs: {pair}: no corpus {pair.corpus!r}")
             _check_languages(pair, corpora[pair.corpus])
-        _check_tests(settings, {p: test_sets(corpora[p.corpus], p.src, p.tgt) for p in pairs})
+        _check_tests(settings, corpora)
         trees = [f"{name}.{tree}" for name in corpora for tree in corpora[name].tree_languages]
         for name in settings.roles.trees:
             require(name, trees, f"roles.trees: no treebank {name!r}")
@@ -139,31 +138,35 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
         raise UserError(f"pairs: {pair}: no test set in both languages")
 
 
-def _check_tests(settings: Experiment, tests: Mapping[Pair, list[str]]) -> None:
+def _check_tests(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
     """Raise UserError for test sets of masking and ablation that pairs lack."""
-    known = sorted({test for names in tests.values() for test in names})
-    wanted = settings.masking.test_sets
-    for section, extra in (("masking", ()), ("ablation", ("dev",))):
-        for test in getattr(settings, section).test_sets:
-            require(test, [*known, *extra], f"{section}.test_sets: no pair has {test!r}")
+    tests = {pair: _tests(pair, corpora) for pair in settings.pairs}
+    wanted, ablation = settings.masking.test_sets, settings.ablation
+    for section, names, extra in (
+        ("masking", wanted, []),
+        ("ablation", ablation.test_sets, ["dev"]),
+    ):
+        for name in names:
+            known = sorted({*chain(*tests.values())}) + extra
+            require(name, known, f"{section}.test_sets: no pair has {name!r}")
     for pair, names in tests.items():
         if wanted and not {*wanted} & {*names}:
             raise UserError(f"masking.test_sets: {pair} has none of these; it has {names}")
-        if settings.ablation.runs:
-            _two_tests(settings.ablation.test_sets, pair, names)
+        if ablation.runs:
+            ablation_tests(ablation.test_sets, pair, corpora)
 
 
 def ablation_tests(
-    named: Iterable[str], text: str, corpora: Mapping[str, Corpus]
+    named: Iterable[str], pair: str, corpora: Mapping[str, Corpus]
 ) -> tuple[str, str]:
-    """Return the two test sets between which ablation is compared: the first two of those named."""
-    pair = parse_pair(text)
-    return _two_tests(named, pair, test_sets(corpora[pair.corpus], pair.src, pair.tgt))
-
-
-def _two_tests(named: Iterable[str], pair: Pair, tests: list[str]) -> tuple[str, str]:
-    known = [*tests, "dev"]
+    """Return the two test sets between which ablation is compared: the first two of `named`."""
+    known = [*_tests(pair, corpora), "dev"]
     chosen = [test for test in dict.fromkeys(list(named) or known) if test in known]
     if len(chosen) < 2 or chosen[0] == "dev":  # dev chooses heads
         raise UserError(f"ablation.test_sets: expected a test set, then one, of {pair}: {known}")
     return chosen[0], chosen[1]
+
+
+def _tests(text: str, corpora: Mapping[str, Corpus]) -> list[str]:
+    pair = parse_pair(text)
+    return test_sets(corpora[pair.corpus], pair.src, pair.tgt)
