@@ -219,12 +219,7 @@ def test_a_model_that_could_change_or_run_code_is_refused(tmp_path, origin):
         load_models(path)
 
 
-def test_long_lists_of_faults_and_long_values_are_cut(tmp_path):
-    keys = "".join(f"zz{number}: 1\n" for number in range(20))
-    (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\n{keys}")
-    with pytest.raises(UserError) as fault:
-        load_experiment("x", tmp_path)
-    assert len(places(fault)) == 9 and str(fault.value).endswith("11 more faults")
+def test_a_long_value_is_cut(tmp_path):
     (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\ntrain: {'x' * 500}")
     with pytest.raises(UserError) as fault:
         load_experiment("x", tmp_path)

@@ -13,7 +13,6 @@ from headcount.base.settings.reading.schema import KeyPath, Schema
 
 Settings = TypeVar("Settings", bound=BaseModel)
 
-_MOST_LINES = 9
 _LONGEST = 60
 
 
@@ -35,8 +34,6 @@ def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) 
         for path, messages in faults.items()
         if not any(other[: len(path)] == path for other in faults if other != path)
     ]
-    if more := lines[_MOST_LINES:]:
-        lines[_MOST_LINES:] = [f"… and {len(more)} more faults"]
     raise UserError("\n".join(lines))
 
 
