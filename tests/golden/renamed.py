@@ -18,7 +18,7 @@ def names(root: Path) -> dict[str, str]:
 
 
 def rename(path: str, content: bytes, root: Path) -> bytes:
-    """Return a frozen file with the header of a CSV, or the keys of a JSON, as `root` names them."""
+    """Return a frozen file with the columns of a CSV or the keys of a JSON that `root` reads."""
     new = names(root)
     if path.endswith(".csv"):
         header, line, rows = content.partition(b"\n")
