@@ -20,7 +20,7 @@ def main() -> None:
         words = f"{kind}, one file per test set"
         parser.add_argument(f"--{kind}", required=True, nargs="+", type=Path, help=words)
     args = parser.parse_args()
-    words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
+    words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unsegmented_scripts)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)
     warnings = doubts(scores, args.translations, args.references)
     for each in warnings:

@@ -16,10 +16,10 @@ def main() -> None:
     parser.add_argument("--language", required=True, help="such as en")
     parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
     args = parser.parse_args()
-    shown = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
+    shown = {name: vars(args)[name] for name in ("language", "pretokenised", "unsegmented_scripts")}
     packages = ("stanza",)
     origin = command.provenance("scripts/parse.py", shown, None, [args.source], packages=packages)
-    words = Tokeniser(args.language, args.pretokenised, args.unspaced)
+    words = Tokeniser(args.language, args.pretokenised, args.unsegmented_scripts)
     parse_text(args.source, words, args.models, args.out, origin)
 
 

@@ -99,10 +99,10 @@ def test_scripts_get_the_sizes_of_an_imported_model_alone():
     model = {"imported": "opus", "preset": "small"}
     given = {"pairs": ["multi30k.en-de"], "text": {"normal_form": "none"}, "model": model}
     found = Experiment(**given)
-    assert found.model.as_it_is and not Experiment(pairs=["a.b-c"]).model.as_it_is
+    assert found.model.frozen and not Experiment(pairs=["a.b-c"]).model.frozen
     assert as_flags(found.section("model")) == as_flags(ModelSettings(preset="small"))
     tuned = {"model": model | {"fine_tune": True}, "runs": ["baseline", "impt-6"], "seeds": [1, 2]}
-    assert not Experiment(**given | tuned).model.as_it_is
+    assert not Experiment(**given | tuned).model.frozen
 
 
 def test_the_page_names_every_key_once():

@@ -252,7 +252,7 @@ def test_files_of_the_step(segment, capsys):
         "merges": 5,
         "joint": True,
         "largest": None,
-        "unspaced": "characters",
+        "unsegmented_scripts": "characters",
         "merges_learnt": {"src": 5, "tgt": 5},
     }
     for kind in ("codes", "vocab"):

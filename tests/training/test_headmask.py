@@ -218,7 +218,7 @@ def test_which_heads_are_held_follows_the_seed_alone(monkeypatch):
 
 
 def test_nothing_is_masked_or_measured_before_masking_begins(model):
-    """Then all goes as it goes without `after`, the hold too, but that it begins later."""
+    """Then all goes as it goes without `start_update`, the hold too, but that it begins later."""
     silent = make("impt-4-ema0.9-held2-after3")
     found = [silent.choose(model, BATCHES, update) for update in range(1, 8)]
     assert all(c.masked == [False] * HEADS and c.first_pass is None for c in found[:3])

@@ -87,7 +87,9 @@ def scored(request, tmp_path) -> tuple[ProjectCopy, str]:
             (copy.folder / "own" / f"{split}.{language}").write_text(content, encoding="utf-8")
     with (copy.folder / "config" / "corpora.yaml").open("a") as file:
         file.write(entry)
-    (copy.folder / "config" / "own.yaml").write_text(EXPERIMENT + f"  unspaced: {request.param}\n")
+    (copy.folder / "config" / "own.yaml").write_text(
+        EXPERIMENT + f"  unsegmented_scripts: {request.param}\n"
+    )
     copy.shell("snakemake --cores 2 --config experiment=own -- results/own/tables/bleu.csv")
     return copy, request.param
 
@@ -104,7 +106,7 @@ def test_a_pair_without_spaces_is_filtered_trained_and_scored(scored):
     assert found["dropped_share"] == pytest.approx(124 / 800)
 
     bpe = copy.folder / "data/bpe/own/mine.en-zh"
-    assert json.loads((bpe / "segmentation.json").read_text())["unspaced"] == unspaced
+    assert json.loads((bpe / "segmentation.json").read_text())["unsegmented_scripts"] == unspaced
     dev = [words(tgt, unspaced) for _, tgt in text()["dev"]]
     pieces = (bpe / "dev.tgt").read_text(encoding="utf-8").splitlines()
     assert [line.replace("@@ ", "").split() for line in pieces] == dev

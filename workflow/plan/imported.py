@@ -103,13 +103,13 @@ class Imported:
         known = [(side, codes[language]) for side, language in sides if language in codes]
         return [word for side, code in known for word in (f"--{side}-code", code)]
 
-    def as_it_is(self, runs: list[str]) -> list[str]:
+    def frozen(self, runs: list[str]) -> list[str]:
         """Return the runs that use the imported model unchanged: either all or none."""
-        return runs if self._settings.model.as_it_is else []
+        return runs if self._settings.model.frozen else []
 
     def trained(self, runs: list[str]) -> list[str]:
         """Return the other training runs."""
-        return [] if self._settings.model.as_it_is else runs
+        return [] if self._settings.model.frozen else runs
 
     def segmented(self, pairs: list[str]) -> list[str]:
         """Return the pairs that are cut into its subwords: either all or none."""

@@ -91,7 +91,9 @@ class Plan:
         self.classifiers.check_library()
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
-                uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
+                uses_jieba(
+                    language, self._is_tokenised(corpus), self.settings.bpe.unsegmented_scripts
+                )
 
     @property
     def runs(self) -> list[str]:
@@ -239,7 +241,11 @@ class Plan:
 
     def words(self, w: Wildcards) -> list[str]:
         """Return how the target is split into words, as flags."""
-        return [*self.pretokenised(w), "--unspaced", self.settings.bpe.unspaced]
+        return [
+            *self.pretokenised(w),
+            "--unsegmented-scripts",
+            self.settings.bpe.unsegmented_scripts,
+        ]
 
     def _is_tokenised(self, corpus: str) -> bool:
         return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

@@ -125,8 +125,10 @@ class Pruning:
             run = self.runs[name]
             anew = run.from_none or run.method == "scratch"
             return self.from_scratch().updates if anew else settings.gates.updates
-        if settings.model.as_it_is:
+        if settings.model.frozen:
             return 0
         run = self.trained[name]
-        measured = max(settings.train.updates - run.after, 0) if run.method == "importance" else 0
+        measured = (
+            max(settings.train.updates - run.start_update, 0) if run.method == "importance" else 0
+        )
         return settings.train.updates + FIRST_PASS * run.probability * measured

@@ -68,11 +68,11 @@ def masking_updates(
 
     `ends` are the last updates of the intervals, `lengths` their numbers of updates.
     """
-    if (run.probability == 1 and not run.after) or not len(ends):
+    if (run.probability == 1 and not run.start_update) or not len(ends):
         return lengths
     masks = [
-        run.after < update <= run.rule_from
-        or update > run.after
+        run.start_update < update <= run.rule_from
+        or update > run.start_update
         and Stream.HEAD_MASK.generator(seed, update).random() < run.probability
         for update in range(1, int(max(ends)) + 1)
     ]

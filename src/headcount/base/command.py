@@ -75,9 +75,9 @@ _SHARED: dict[str, dict[str, Any]] = {
         "default": False,
         "help": "text is tokenised already",
     },
-    "--unspaced": {
-        "choices": get_args(BpeSettings.model_fields["unspaced"].annotation),
-        "default": BpeSettings().unspaced,
+    "--unsegmented-scripts": {
+        "choices": get_args(BpeSettings.model_fields["unsegmented_scripts"].annotation),
+        "default": BpeSettings().unsegmented_scripts,
         "help": "what words of scripts without spaces are, as in the settings under bpe",
     },
     "--src-lang": {"help": "source language, such as en"},
@@ -91,7 +91,7 @@ _SHARED: dict[str, dict[str, Any]] = {
 }
 TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
 """What every script that trains a model asks."""
-WORDS = ("--pretokenised", "--unspaced")
+WORDS = ("--pretokenised", "--unsegmented-scripts")
 """What every script asks that cuts plain text into words."""
 HOOKED = ("--text", "--src-code", "--tgt-code", "--prefix")
 """What every script asks about the text of a model that stays in Hugging Face's library."""

@@ -176,7 +176,7 @@ def segment_corpus(
     references of dev the first is cut. `spelt`: how the text is written already. Returns the number
     of merges learnt for each side.
     """
-    tokenisers = [Tokeniser(each, pretokenised, settings.unspaced) for each in languages]
+    tokenisers = [Tokeniser(each, pretokenised, settings.unsegmented_scripts) for each in languages]
     counts = [
         Counter(word for line in clean_lines(path) for word in tokeniser.split(line))
         for path, tokeniser in zip(train, tokenisers, strict=True)
@@ -237,7 +237,7 @@ def _segmenter(
         spell = read_spelling(about, _AS_READ)
         marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, spell)
-    tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
+    tokeniser = Tokeniser(language, about["pretokenised"], about["unsegmented_scripts"])
     cutter = make_cutter(about["unit"], codes.decode("utf-8"))
     spell = read_spelling(about, _SPELT)
     return Segmenter(tokeniser, cutter, vocabulary, spell)

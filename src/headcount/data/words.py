@@ -42,15 +42,15 @@ class Tokeniser:
     has no rules for gets its general ones. Nothing is escaped, so `&amp;` stays what it is.
     """
 
-    def __init__(self, language: str, pretokenised: bool, unspaced: str):
-        """`unspaced`: how words of scripts without spaces are found, as in `BpeSettings`.
+    def __init__(self, language: str, pretokenised: bool, unsegmented_scripts: str):
+        """`unsegmented_scripts` is the key of `BpeSettings`.
 
         Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
         self._moses = None
-        self._jieba = _jieba() if uses_jieba(language, pretokenised, unspaced) else None
-        self._unspaced = unspaced != "none" and not pretokenised
+        self._jieba = _jieba() if uses_jieba(language, pretokenised, unsegmented_scripts) else None
+        self._unspaced = unsegmented_scripts != "none" and not pretokenised
         if not pretokenised:
             # Imported here because it takes a quarter of a second that not every text needs.
             import sacremoses
@@ -81,13 +81,13 @@ class Tokeniser:
         return self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
 
 
-def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
+def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> bool:
     """True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault where it cannot."""
-    uses = unspaced == "jieba" and two_letters(language) == "zh" and not pretokenised
+    uses = unsegmented_scripts == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
         raise EnvironmentFault(
-            "bpe.unspaced: jieba finds the words of Chinese and is not installed; pip install -e "
-            "'.[zh]', or take characters"
+            "bpe.unsegmented_scripts: jieba finds the words of Chinese and is not installed; "
+            "pip install -e '.[zh]', or take characters"
         )
     return uses
 

@@ -102,18 +102,18 @@ class MaskRandom(HeadMask):
     """Random-N: N distinct heads, each set of N that may be masked alike (algorithm 1).
 
     Whole layers may be masked by chance. The draw depends on seed and update alone, unless heads
-    `rest` (not in the paper); initial weights, order of the data and dropout are the baseline's.
-    The first `after` updates mask none.
+    `cooldown_updates` (not in the paper); initial weights, order of the data and dropout are the
+    baseline's. The first `start_update` updates mask none.
     """
 
     def __init__(self, run: RunSettings, heads: int, seed: int):
         self.run = run
         self.heads = torch.arange(heads)
         self.seed = seed
-        self.rest = Rest(heads, run.rest)
+        self.rest = Rest(heads, run.cooldown_updates)
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        if update <= self.run.after:
+        if update <= self.run.start_update:
             return Choice(_multiplier(len(self.heads), []))
         draws = Stream.HEAD_MASK.generator(self.seed, update)
         free = self.rest.free(self.heads, update)
@@ -134,7 +134,7 @@ class MaskImportant(HeadMask):
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
     keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`,
-    `spare`, `rest`, `held`, `after`.
+    `exclude_kind`, `cooldown_updates`, `warmup_mask_updates`, `start_update`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -143,18 +143,19 @@ class MaskImportant(HeadMask):
         self.seed = seed
         self.heads = grid.size
         heads = list(enumerate(grid.heads()))
-        maskable = [i for i, head in heads if head.kind != run.spare]
+        maskable = [i for i, head in heads if head.kind != run.exclude_kind]
         self.maskable = torch.tensor(maskable).long()
-        self.rest = Rest(grid.size, run.rest)
+        self.rest = Rest(grid.size, run.cooldown_updates)
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
 
-        Heads that rest are left out. None in the first `after` updates, without a pass. While
-        `held` lasts, N heads that were drawn for the whole run; the pass is made all the same.
+        Heads that rest are left out. None in the first `start_update` updates, without a pass. In
+        the `warmup_mask_updates` after them, N heads that were drawn for the whole run; the pass is
+        made all the same.
         """
-        if update <= self.run.after:
+        if update <= self.run.start_update:
             return Choice(_multiplier(self.heads, []))
         held = update <= self.run.rule_from
         draws = Stream.HEAD_MASK.generator(self.seed, update)

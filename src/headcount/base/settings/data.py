@@ -64,7 +64,7 @@ class BpeSettings(Section):
     """One code file and vocabulary for both languages. The model then ties all embeddings."""
     largest: int | None = Field(None, ge=1, le=LARGEST)
     """Largest vocabulary: the most frequent pieces or words, this many; without it all."""
-    unspaced: Literal["characters", "jieba", "none"] = "characters"
+    unsegmented_scripts: Literal["characters", "jieba", "none"] = "characters"
     """Words of a script without spaces: each character (with its marks); words by jieba, for
     Chinese only (`pip install -e '.[zh]'`); or by Moses's rules."""
 

@@ -117,18 +117,18 @@ class Experiment(Section):
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
-        yield f"runs: {late}: expected after + held below train.updates", late
+        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
         yield from self._import_faults()
 
     def _import_faults(self) -> Faults:
         if self.model.imported is None:
             return
-        other = sorted(self.bpe.model_fields_set - {"unspaced"})
+        other = sorted(self.bpe.model_fields_set - {"unsegmented_scripts"})
         fresh = [label(run) for run in self.runs if run.attention_heads]
         fresh += [label(run) for run in self.pruned if run.from_none]
         trained = [label(run) for run in self.runs if run != BASELINE]
-        frozen, advice = self.model.as_it_is, "set model.fine_tune: true"
+        frozen, advice = self.model.frozen, "set model.fine_tune: true"
         yield f"bpe: {other}: the imported model has its own subwords", other
         yield "text.normal_form: expected none", self.text.normal_form != "none"
         yield f"{fresh} would not start from the imported model", fresh

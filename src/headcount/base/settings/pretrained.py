@@ -79,7 +79,7 @@ class ExperimentModel(ModelSettings):
         yield "fine_tune: goes with imported", self.fine_tune is not None and not self.imported
 
     @property
-    def as_it_is(self) -> bool:
+    def frozen(self) -> bool:
         """True if the baseline is an imported model without further training."""
         return self.imported is not None and not self.fine_tune
 

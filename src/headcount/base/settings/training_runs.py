@@ -16,17 +16,24 @@ from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
 from headcount.base.settings.names import nearest
 from headcount.base.settings.section import Faults, Section, refuse
 
-_RANDOM = {"method", "dropout", "heads", "share", "rest", "after"}
+_RANDOM = {"method", "dropout", "heads", "share", "cooldown_updates", "start_update"}
 _KEYS = {
     "baseline": {"method", "dropout", "attention_heads"},
     "random": _RANDOM,
-    "importance": _RANDOM | {"probability", "signed", "unit", "decay", "spare", "held"},
+    "importance": _RANDOM
+    | {"probability", "signed", "unit", "decay", "exclude_kind", "warmup_mask_updates"},
 }
 _WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
 # Letters before the value of each key, in the order of names.
 _LETTERS = {
     **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
-    **{"spare": "spare_", "rest": "rest", "held": "held", "after": "after", "dropout": "d"},
+    **{
+        "exclude_kind": "spare_",
+        "cooldown_updates": "rest",
+        "warmup_mask_updates": "held",
+        "start_update": "after",
+        "dropout": "d",
+    },
 }
 _NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
 
@@ -48,21 +55,22 @@ class RunSettings(Section):
     `model.attention_dropout` if that is above 0."""
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`). This key and those below
-    depart from the paper. They are for `importance`; `rest` and `after` for `random`, too."""
+    depart from the paper. All are for `importance`, `cooldown_updates` and
+    `start_update` for `random`, too."""
     signed: bool = False
     """Rank by −∂L/∂ξ, and mask only heads where that is above 0 (`-signed`)."""
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of (`-batch`), as in `importance.abs`."""
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`)."""
-    spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
+    exclude_kind: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """An attention type whose heads are never masked (`-spare_dec_self`); a share is of all."""
-    rest: int = Field(0, ge=0)
+    cooldown_updates: int = Field(0, ge=0)
     """A head that was masked is not masked in so many updates after it (`-rest3`)."""
-    held: int = Field(0, ge=0)
+    warmup_mask_updates: int = Field(0, ge=0)
     """In so many first updates, N heads drawn by the run seed are masked (`-held60`)."""
-    after: int = Field(0, ge=0)
-    """So many first updates mask no head (`-after200`); `held` begins after them."""
+    start_update: int = Field(0, ge=0)
+    """So many first updates mask no head (`-after200`); `warmup_mask_updates` begins after them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -75,12 +83,15 @@ class RunSettings(Section):
         yield f"method {self.method} takes no {' and no '.join(extra)}", extra
         yield f"method {self.method}: expected heads or share, one of the two", unclear
         yield "expected signed or unit, one of the two", self.signed and self.unit != "sentence"
-        yield "expected rest or held, one of the two", self.rest and self.held
+        yield (
+            "expected cooldown_updates or warmup_mask_updates, one of the two",
+            self.cooldown_updates and self.warmup_mask_updates,
+        )
 
     @property
     def rule_from(self) -> int:
         """Updates before the first in which the run chooses heads by its method."""
-        return self.after + self.held
+        return self.start_update + self.warmup_mask_updates
 
     @property
     def way(self) -> str:
@@ -110,8 +121,8 @@ class RunSettings(Section):
             count = max(floor(percent * total / 100 + Fraction(1, 2)), bool(percent and total))
             changes |= {"heads": int(count), "share": None}
         run = self.model_copy(update=changes)
-        spared = sum(model.grid.counts[self.spare]) if self.spare else 0
-        most = (total - spared) // (self.rest + 1)
+        spared = sum(model.grid.counts[self.exclude_kind]) if self.exclude_kind else 0
+        most = (total - spared) // (self.cooldown_updates + 1)
         refuse((f"run {label(run)!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
@@ -156,7 +167,7 @@ def _read_name(text: str) -> dict[str, Any]:
         key = next((key for key, before in _LETTERS.items() if before == letters), "")
         value = number(digits) if digits else True
         if not key:
-            key, value = "spare" if "spare_" in part else "unit", part.removeprefix("spare_")
+            key, value = "exclude_kind" if "spare_" in part else "unit", part.removeprefix("spare_")
         if key in settings:
             raise ValueError(f"expected {key} once, found {text!r}")
         settings[key] = value

@@ -14,6 +14,10 @@ from headcount.base.settings.reading.schema import KeyPath, Schema
 Settings = TypeVar("Settings", bound=BaseModel)
 
 _LONGEST = 60
+_RENAMED = {
+    **{"rest": "cooldown_updates", "held": "warmup_mask_updates", "after": "start_update"},
+    **{"spare": "exclude_kind", "unspaced": "unsegmented_scripts"},
+}
 
 
 def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
@@ -96,6 +100,9 @@ def _exists(path: KeyPath, given: Any) -> bool:
 
 
 def _unknown(key: str, place: KeyPath, schema: Schema) -> str:
+    known = schema.keys(place)
+    if (new := _RENAMED.get(key)) in known:
+        return f"unknown key; it is now {new}"
     homes = [section for section in schema.keys(()) if key in schema.keys((section,))]
     hint = f"it is a key of {' and of '.join(homes)}" if homes else ""
-    return f"unknown key; {hint or nearest(key, schema.keys(place))}"
+    return f"unknown key; {hint or nearest(key, known)}"
