@@ -74,66 +74,42 @@ def refused(folder: Path, text: Path, capsys, *scripts: str) -> str:
     return line
 
 
-SHARE = "expected a number, 0 or more and less than 1, found"
-WHOLE = "expected a whole number from 1 to 1000000, found"
-
-
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("key", "value"),
     [
-        (
-            {"encoder_attention_heads": 5, "decoder_attention_heads": 5},
-            "encoder_attention_heads: expected a number that divides d_model, 32; found 5",
-        ),
-        (
-            {"encoder_attention_heads": "4", "decoder_attention_heads": "4"},
-            f"encoder_attention_heads: {WHOLE} '4'",
-        ),
-        ({"encoder_layers": True}, f"encoder_layers: {WHOLE} true"),
-        ({"encoder_layers": 1001}, "encoder_layers: "),
-        ({"decoder_layers": 0}, f"decoder_layers: {WHOLE} 0"),
-        ({"d_model": 32.0}, f"d_model: {WHOLE} 32.0"),
-        ({"vocab_size": 10**12}, f"vocab_size: {WHOLE} 1000000000000"),
-        ({"max_position_embeddings": "64"}, f"max_position_embeddings: {WHOLE} '64'"),
-        ({"encoder_ffn_dim": None}, f"encoder_ffn_dim: {WHOLE} null"),
-        ({"dropout": None}, f"dropout: {SHARE} null"),
-        (
-            {"attention_dropout": 1},
-            f"attention_dropout: {SHARE} 1",
-        ),
-        ({"dropout": float("nan")}, f"dropout: {SHARE} nan"),
-        ({"scale_embedding": "no"}, "scale_embedding: expected true or false, found 'no'"),
-        ({"tie_word_embeddings": None}, "tie_word_embeddings: expected true or false, found null"),
-        (
-            {"pad_token_id": None},
-            "pad_token_id: expected a whole number, 0 or more, found null",
-        ),
-        ({"pad_token_id": GONE}, "pad_token_id: missing; expected a whole number"),
-        ({"pad_token_id": -1}, "pad_token_id: expected a whole number, 0 or more, found -1"),
-        (
-            {"decoder_start_token_id": 99999},
-            "decoder_start_token_id: expected a whole number from 0 to 329, the id of one word; "
-            "found 99999",
-        ),
-        (
-            {"decoder_start_token_id": None},
-            "start_token_id: expected a whole number from 0 to 329",
-        ),
-        (
-            {"eos_token_id": [0, 5]},
-            "eos_token_id: expected a whole number, 0 or more, found [0, 5]",
-        ),
-        ({"model_type": ["bart"]}, "model_type: expected one of marian, "),
-        (
-            {"activation_function": ["relu"]},
-            "activation_function: expected relu, swish, ",
-        ),
+        ("encoder_attention_heads", 5),  # of width 32
+        ("encoder_attention_heads", "4"),
+        ("encoder_layers", True),
+        ("encoder_layers", 1001),
+        ("decoder_layers", 0),
+        ("d_model", 32.0),
+        ("vocab_size", 10**12),
+        ("max_position_embeddings", "64"),
+        ("encoder_ffn_dim", None),
+        ("dropout", None),
+        ("dropout", float("nan")),
+        ("attention_dropout", 1),
+        ("scale_embedding", "no"),
+        ("tie_word_embeddings", None),
+        ("tie_word_embeddings", False),
+        ("pad_token_id", None),
+        ("pad_token_id", GONE),
+        ("pad_token_id", -1),
+        ("decoder_start_token_id", 99999),
+        ("decoder_start_token_id", None),
+        ("decoder_ffn_dim", 47),
+        ("eos_token_id", [0, 5]),
+        ("model_type", ["bart"]),
+        ("model_type", "t5"),
+        ("activation_function", ["relu"]),
+        ("activation_function", "tanh"),
     ],
 )
-def test_values_of_another_kind_are_named_by_every_script(made, bart, capsys, values, message):
-    change(bart / "config.json", **values)
-    told = refused(bart, made / "text", capsys, "describe_model", "segment")
-    assert f"error: {bart / 'config.json'}: " in told and message in told
+def test_values_of_another_kind_are_named_by_every_script(made, bart, capsys, key, value):
+    both = {"decoder_attention_heads": value} if key == "encoder_attention_heads" else {}
+    change(bart / "config.json", **{key: value}, **both)
+    message = refused(bart, made / "text", capsys, "describe_model", "segment")
+    assert message.startswith(f"error: {bart / 'config.json'}: {key}")
 
 
 @pytest.mark.parametrize("number", ["7", -1, None])
