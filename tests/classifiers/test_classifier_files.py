@@ -15,10 +15,7 @@ from small_bert import save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.model import machine
-from headcount_hf.classifiers.classifier_files import (
-    fetch_classifier,
-    read_classifier,
-)
+from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
 from headcount_hf.pretrained.library import input_files
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

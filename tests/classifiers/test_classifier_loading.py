@@ -33,10 +33,7 @@ def test_labels_have_the_order_in_which_they_are_named(tmp_path):
     assert named.labels == {"entailment": 0, "contradiction": 1}
     assert named.gold(
         [Example("a", "b", "Contradiction"), Example("a", "b", "entailment")]
-    ).tolist() == [
-        1,
-        0,
-    ]
+    ).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from headcount.model import machine
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export import ctranslate2_package
+from headcount_hf.export import ctranslate2_export
 from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search, search_with
 from headcount_hf.export.exported import Best
 
@@ -80,7 +80,7 @@ def test_int8_translates_what_was_learnt(small):
 def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     """As where CTranslate2 was imported first, or CT2_USE_MKL is 0: without MKL it has no int16."""
     package = pytest.importorskip("ctranslate2")
-    monkeypatch.setattr(ctranslate2_package.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(ctranslate2_export.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(package, "get_supported_compute_types", lambda device: {"int8", "float32"})
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     assert open_search(*small[:2], (), settings("ctranslate2-int8")).facts["compute_type"] == "int8"
@@ -100,9 +100,9 @@ def test_mkl_is_asked_for_before_the_package_is_imported(monkeypatch, capability
     monkeypatch.delenv("CT2_USE_MKL")
     if before:
         monkeypatch.setenv("CT2_USE_MKL", before)
-    monkeypatch.setattr(ctranslate2_package.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(ctranslate2_export.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    importlib.reload(ctranslate2_package)
+    importlib.reload(ctranslate2_export)
     assert os.environ.get("CT2_USE_MKL") == after
 
 

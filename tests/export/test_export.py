@@ -33,10 +33,7 @@ BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
 DECODE = DecodeSettings(beam=3, max_length_factor=2.0, max_length_extra=5)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Initializing zero-element"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Initializing zero-element")]
 
 
 @pytest.fixture(autouse=True)

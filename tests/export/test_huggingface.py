@@ -207,23 +207,11 @@ def make_norms_ours(theirs) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"embedding_norm": True},
-            "embedding_norm: expected of an imported model .* found true",
-        ),
-        (
-            {"position_table": 40},
-            "position_table: expected of an imported model .* found 40",
-        ),
-        (
-            {"norm_epsilon": 1e-3},
-            r"norm_epsilon: expected at most 1e-05, found 0\.001; Hugging",
-        ),
+        ({"embedding_norm": True}, "embedding_norm: expected of an imported model .* found true"),
+        ({"position_table": 40}, "position_table: expected of an imported model .* found 40"),
+        ({"norm_epsilon": 1e-3}, r"norm_epsilon: expected at most 1e-05, found 0\.001; Hugging"),
         ({"d_model": 10}, "d_model: expected an even multiple of d_head, found 10 and d_head 4"),
-        (
-            {"joint": False},
-            r"norm: expected post, or one vocabulary .*, found pre; .* take --to",
-        ),
+        ({"joint": False}, r"norm: expected post, or one vocabulary .*, found pre; .* take --to"),
         (
             {"heads": {"enc_self": [3, 4], "dec_self": [1, 3, 2], "dec_enc": [2, 3, 1]}},
             "encoder self-attention layer 1 head 3: expected heads below 3, as many as Hugging",

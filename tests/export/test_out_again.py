@@ -126,10 +126,7 @@ def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
     pieces[5], pieces[6] = pieces[6], pieces[5]
     (other / "vocab.json").write_text(json.dumps({piece: n for n, piece in enumerate(pieces)}))
     for words, message in (
-        (
-            ["--pretrained", other, "--to", "huggingface"],
-            "bpe: expected text cut into the pieces",
-        ),
+        (["--pretrained", other, "--to", "huggingface"], "bpe: expected text cut into the pieces"),
         (["--pretrained", other], "--pretrained: expected with --to huggingface alone, found --to"),
         (["--to", "headcount", "--check", "x"], "--check: expected with --to ctranslate2 or hugg"),
         (["--mask", "dec_self.2.0"], "decoder self-attention layer 2 does not exist; this model"),

@@ -63,14 +63,14 @@ def refused(folder: Path, text: Path, capsys, *scripts: str) -> str:
     flags = [f"--{split}-{side}" for split in ("train", "dev") for side in ("src", "tgt")]
     texts = [word for flag in flags for word in (flag, text)]
     out = ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", folder.with_name("out")]
-    told = set()
+    errors = set()
     for script in scripts:
         more = [*texts, *out] if script == "segment" else []
         assert run_script(script, ["--pretrained", folder, *more]) == 2, script
         printed = capsys.readouterr()
         assert printed.out == ""
-        told |= {line for line in printed.err.splitlines() if line.startswith("error:")}
-    (line,) = told
+        errors |= {line for line in printed.err.splitlines() if line.startswith("error:")}
+    (line,) = errors
     return line
 
 
@@ -123,7 +123,7 @@ def test_sinusoids_need_an_even_width(tmp_path, kind, width):
     saved_pretrained(kind, tmp_path)
     one = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
     change(tmp_path / "config.json", d_model=width, **one)
-    with pytest.raises(UserError, match=f"d_model: expected an even number from 4, .*nd {width}"):
+    with pytest.raises(UserError, match="config.json: d_model: "):
         Config.read(tmp_path)
 
 

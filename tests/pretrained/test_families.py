@@ -55,8 +55,7 @@ def case(request, tmp_path_factory) -> Case:
     pieces = pieces_of(config.folder)
     placed = place_marks(config, pieces, pair.segmentation()["language_codes"])
     numbering = number_words(config, pieces.unknown, placed.start, placed.src_end)
-    model = ModelFolder(root / "model").load()
-    return Case(small, pair, model, (numbering.src_rows, numbering.tgt_rows))
+    return Case(small, pair, ModelFolder(root / "model").load(), numbering.rows)
 
 
 def their_source(case: Case, line: str, **how: object) -> list[int]:
@@ -86,17 +85,13 @@ def test_ids_are_those_of_their_tokenizer(case):
         if UNK not in ids:
             assert src.decode(ids) == line
             assert tgt.decode(tgt.encode(line)) == line
-
-
-def test_long_sources_are_cut_off_where_theirs_are(case):
-    """Their longest counts the end, ours does not; marks stay on both sides."""
-    src = case.pair.segmenters()[0]
-    for line in LINES[:5]:
+    assert src.encode("") == tgt.encode("") == []
+    for line in LINES[:5]:  # their longest counts the end, ours does not; marks stay
         ids = src.encode(line)
         assert src.cut_off(ids, len(ids)) == ids
-        found = [case.rows[0][i] for i in [*src.cut_off(ids, 5), EOS]]
-        assert found == their_source(case, line, truncation=True, max_length=6)
-        assert len(found) == 6 < len(ids)
+        cut = [case.rows[0][i] for i in [*src.cut_off(ids, 5), EOS]]
+        assert cut == their_source(case, line, truncation=True, max_length=6)
+        assert len(cut) == 6 < len(ids)
 
 
 def test_every_language_has_their_id(case):
@@ -135,10 +130,6 @@ def test_pieces_know_where_they_begin(case):
             assert "".join(segmenter.decode(ids).split()) == "".join(line[:at].split())
         assert [at for _, at in placed] == sorted(at for _, at in placed)
         assert placed[-1][1] <= len(line)
-
-
-def test_an_empty_line_has_no_marks(case):
-    assert [segmenter.encode("") for segmenter in case.pair.segmenters()] == [[], []]
 
 
 @torch.no_grad()

@@ -9,7 +9,6 @@ from script_runner import run_script
 from small_tokenizers import LINES, write_small, write_text
 
 from headcount.ablation.masked_bleu import MaskedModel
-from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import ParallelText, collate
@@ -22,7 +21,6 @@ from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.agreement import check_export
 from headcount_hf.export.ctranslate2_search import search_with
 from headcount_hf.export.export import export_model
-from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow
 
@@ -67,50 +65,35 @@ def threads(monkeypatch):
 
 @pytest.fixture(scope="module")
 def expected(made) -> list[str]:
-    """Translations that begin with the code, without it; unlike those that begin freely."""
+    """Translations that begin with the code, unlike those of a free search, without the code."""
     src, tgt = made.pair.segmenters()
     sources = [src.encode(line) for line in LINES[:12]]
-    model = made.model.load()
-    found = translate(model, sources, SEARCH, prefix=made.pair.prefix())
+    model, prefix = made.model.load(), made.pair.prefix()
+    translations = translate(model, sources, SEARCH, prefix=prefix)
     code = tgt.vocabulary.ids(["deu_Latn"])
-    assert tgt.prefix == made.pair.prefix() == code
-    assert all(translation.ids[:1] == code for translation in found)
+    assert tgt.prefix == prefix == code
+    assert all(translation.ids[:1] == code for translation in translations)
     free = translate(model, sources, SEARCH)
-    assert [translation.ids for translation in free] != [t.ids for t in found]
-    lines = [tgt.decode(translation.ids) for translation in found]
+    assert [translation.ids for translation in free] != [t.ids for t in translations]
+    lines = [tgt.decode(translation.ids) for translation in translations]
     assert not any("deu" in line for line in lines) and len(set(lines)) > 1
     return lines
 
 
-def test_languages_are_those_of_the_text(made):
-    """BLEU is told `de`, the model `deu_Latn`; text of both sides begins with its code."""
-    about = made.pair.segmentation()
-    assert (about["src_lang"], about["tgt_lang"]) == ("en", "de")
+def test_commands_begin_with_the_code(made, expected, tmp_path):
+    """BLEU reads `de`, the model `deu_Latn`. Text of both sides begins with its code."""
     assert made.pair.segmenters()[1].language == "de"
     for path, code in zip(made.pair.texts("dev"), ("eng_Latn", "deu_Latn"), strict=True):
         assert all(line.split()[0] == code for line in path.read_text().splitlines())
-
-
-def test_translate(made, expected, tmp_path):
     where = ["--source", made.text, "--out", tmp_path / "out", "--facts", tmp_path / "facts"]
     assert run_script("translate", [*made.flags, *FLAGS, *where]) == 0
     assert (tmp_path / "out").read_text().splitlines() == expected
-    assert read_json(tmp_path / "facts")["sentences"] == 12
-
-
-def test_masked_translations(made, expected):
     masked = MaskedModel(made.model.load(), *made.pair.segmenters(), SEARCH)
-    found = masked.translations(LINES[:12], [(), (0, 5)], lambda count: None)
-    assert found[()] == expected and found[0, 5] != expected
-
-
-def test_importance_counts_the_code_as_a_word(made, tmp_path):
+    translations = masked.translations(LINES[:12], [(), (0, 5)], lambda count: None)
+    assert translations[()] == expected and translations[0, 5] != expected
     out = tmp_path / "importance.csv"
     assert run_script("importance", [*made.flags, "--out", out]) == 0
-    grid = made.model.settings.grid
-    assert (read_head_values(out, "importance", grid) > 0).all()
-    first = made.pair.read("dev").tgt[0]
-    assert first[:1] == made.pair.prefix()
+    assert (read_head_values(out, "importance", made.model.settings.grid) > 0).all()
 
 
 def test_ctranslate2_is_given_it_too(made, tmp_path):
@@ -139,17 +122,9 @@ def test_ctranslate2_is_given_it_too(made, tmp_path):
     def check(engine):
         return check_export(model, made.pair, engine, learnt, longer)
 
-    told = export_model(what, "ctranslate2", None, tmp_path / "out", {}, check)
-    assert "4 of 4 translations are the same" in told
+    summary = export_model(what, "ctranslate2", None, tmp_path / "out", {}, check)
+    assert "4 of 4 translations are the same" in summary
     settings = TranslateSettings(**longer.model_dump(), engine="ctranslate2")
     found = search_with(what, settings).translate(text.src[:4], lambda sentences: None)
     ours = translate(model, text.src[:4], longer, prefix=made.pair.prefix())
     assert [best.ids for best in found] == [best.ids for best in ours]
-
-
-def test_the_same_weights_serve_both_directions(made):
-    """The code is no part of the weights of NLLB."""
-    theirs = made.model.path.parent / "theirs"
-    ours = dict(made.model.load().named_parameters())
-    for name, weight in import_model(theirs, 3).model.named_parameters():
-        assert torch.equal(ours[name], weight)

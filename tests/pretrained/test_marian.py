@@ -2,14 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
-from script_runner import ROOT
+from script_runner import run_script
 from small_marian import write_marian
 from small_run import segment
 from small_tokenizers import pieces_of
@@ -18,9 +15,8 @@ from torch import nn
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import CODES, SIDES
-from headcount.base.settings.data import LetterSettings, SpellingSettings
-from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
-from headcount.data.spelling import spelling
+from headcount.base.settings.data import LetterSettings
+from headcount.data.sentencepieces import Marks, SentencePieces
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
@@ -56,11 +52,6 @@ def imported(tmp_path_factory) -> Imported:
     return Imported(root / "opus", theirs, pair, ModelFolder(root / "model"), texts)
 
 
-def run_script(name: str, flags: list[object]) -> int:
-    words = [sys.executable, ROOT / "scripts" / f"{name}.py", *flags]
-    return subprocess.run(list(map(str, words)), check=False).returncode
-
-
 @pytest.fixture
 def copy(imported, tmp_path) -> Path:
     """A copy of their folder, to be damaged."""
@@ -79,11 +70,10 @@ def test_pairs_have_counts_of_the_training_text(imported):
 
 
 @pytest.mark.slow
-def test_the_description_says_which_files_it_came_from(imported, tmp_path):
+def test_the_description_lists_the_files_of_the_import(imported, tmp_path):
     out = tmp_path / "model"
-    bpe = ["--bpe", imported.pair.path]
-    words = ["--pretrained", imported.folder, *bpe, "--out", out]
-    assert run_script("import_model", words) == 0
+    flags = ["--pretrained", imported.folder, "--bpe", imported.pair.path, "--out", out]
+    assert run_script("import_model", flags) == 0
     inputs = read_json(out / "model.json")["provenance"]["inputs"]
     names = {Path(path).name for path in inputs}
     assert {"config.json", "model.safetensors", "source.spm", "vocab.json"} < names
@@ -96,7 +86,7 @@ def test_the_description_says_which_files_it_came_from(imported, tmp_path):
         ("source.spm", None, "its tokeniser .*; the files there are config.json, "),
         ("source.spm", b"other", r"could not parse ModelProto from .*source\.spm"),
         ("vocab.json", b"[]", "<unk> token must be in the vocab"),
-        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"'a': expected a .* found 900"),
+        ("vocab.json", b'{"<unk>": 1, "a": 900}', "'a': .* found 900"),
     ],
 )
 def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, message):
@@ -128,16 +118,10 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
         pieces_of(copy)
 
 
-def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):
-    config = json.loads((copy / "config.json").read_text()) | {"model_type": "t5"}
-    (copy / "config.json").write_text(json.dumps(config))
-    pairs = [(imported.texts[f"{s}.src"], imported.texts[f"{s}.tgt"]) for s in ("train", "dev")]
-    with pytest.raises(UserError, match="model_type: expected one of marian.* found 't5'"):
-        segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
+def test_other_pieces_are_refused(imported, tmp_path):
     ours = PairFolder(segment(tmp_path / "text"))
     with pytest.raises(UserError, match=r"expected text cut into the pieces of .*segment\.py"):
         write_imported(imported.folder, ours, tmp_path / "model", {})
-    assert torch.is_tensor(imported.model.load().output_bias)
 
 
 def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
@@ -153,24 +137,6 @@ def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
     assert cutter.spell("E\u0301") == "e\u0301"
     as_read = imported.pair.segmenters()[0]
     assert as_read.pieces("The DOG") != as_read.pieces("the dog")
-
-
-class OfSpaces(RunningPieces):
-    """Pieces are words, each with the sign of a space."""
-
-    def _cut(self, line):
-        return [(f"▁{word}", 0) for word in line.split()]
-
-    def _join(self, pieces):
-        return "".join(pieces).replace("▁", " ")
-
-
-def test_a_translation_is_written_as_the_references_are():
-    """A model that was trained elsewhere writes capitals, which text in lower case has not."""
-    words = Vocabulary([("▁The", 2), ("▁DOG", 1)])
-    lower = spelling(SpellingSettings(lowercase=True))
-    assert OfSpaces("de", words, Marks()).decode([4, 5]) == "The DOG"
-    assert OfSpaces("de", words, Marks(), lower).decode([4, 5]) == "the dog"
 
 
 def test_words_begin_with_the_sign_of_a_space(imported):

@@ -103,40 +103,27 @@ def test_sentences_longer_than_its_positions(tmp_path):
     saved_pretrained("bart", tmp_path)
     model = import_model(tmp_path, UNKNOWN).model
     long = collate(ParallelText([[5] * 64], [[5]]), [0])
-    message = (
-        r"a sentence of 65 subwords with its end, expected at most 64, .*model\.position_table"
-    )
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"65 subwords .* expected at most 64, "):
         summed_loss(model, long)
-
-
-def change_config(folder, **values):
-    path = folder / "config.json"
-    found = json.loads(path.read_text()) | values
-    path.write_text(json.dumps({key: found[key] for key in found if found[key] != "gone"}))
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (
-            {"decoder_layers": 3},
-            r"the weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj",
-        ),
-        (
-            {"d_model": 64},
-            r"expected the shape \[66, 64\], .*json says, found \[66, 32\]",
-        ),
-        (
-            {"encoder_ffn_dim": 9, "decoder_ffn_dim": 9},
-            r"fc1.bias: expected the shape \[9\]",
-        ),
+        ({"decoder_layers": 3}, r"weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj"),
+        ({"d_model": 64}, r"expected the shape \[66, 64\], .*json says, found \[66, 32\]"),
+        ({"encoder_ffn_dim": 9, "decoder_ffn_dim": 9}, r"fc1.bias: expected the shape \[9\]"),
         ({"max_position_embeddings": 9}, r"embed_positions.weight: expected the shape \[11, 32\]"),
+        # A layer has four maps of attention, two of feed-forward and two norms, all with a bias.
+        ({"encoder_layers": 2}, r"16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias"),
+        # Else the probability of a word would count twice.
+        ({"pad_token_id": 2}, "expected three ids, found 2 as pad_token_id, 2 "),
     ],
 )
-def test_what_cannot_be_imported_is_named(tmp_path, values, message):
+def test_weights_and_ids_that_contradict_the_config_are_named(tmp_path, values, message):
     saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, **values)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
     with pytest.raises(UserError, match=message):
         import_model(tmp_path, UNKNOWN)
 
@@ -162,18 +149,6 @@ def with_weights(folder, **more):
     safetensors.torch.save_file(weights, path)
 
 
-def test_weights_that_a_config_does_not_know_are_no_smaller_model(tmp_path):
-    """A layer has four maps of attention, two of feed-forward and two norms, each with a bias."""
-    saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, encoder_layers=2)
-    told = (
-        r"expected the weights that config\.json describes and no others, "
-        r"found 16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias; "
-    )
-    with pytest.raises(UserError, match=told):
-        import_model(tmp_path, UNKNOWN)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_path):
     """A tied embedding under all of its names; sinusoids, under the name of older versions too."""
@@ -195,7 +170,7 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
     changed = tied["lm_head__weight"].clone()
     changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
     with_weights(tmp_path, lm_head__weight=changed)
-    with pytest.raises(UserError, match="expected the scores that transformers"):
+    with pytest.raises(UserError, match="expected the scores of transformers"):
         compare_with_library(import_model(tmp_path, UNKNOWN), TEXT)
 
 
@@ -233,13 +208,4 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
     saved_pretrained("marian", tmp_path)
     with_weights(tmp_path, model__encoder__layers__1__fc2__bias=torch.tensor([number] * 32))
     with pytest.raises(UserError, match=r"model\.encoder\.layers\.1\.fc2\.bias: .*finite"):
-        import_model(tmp_path, UNKNOWN)
-
-
-def test_ids_of_the_padding_the_end_and_the_unknown_are_three(tmp_path):
-    """Else a word would be there twice, and its probability with it."""
-    saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, pad_token_id=2)
-    told = r"expected three ids, found 2 as pad_token_id, 2 as the end's and 3 as that of unknown"
-    with pytest.raises(UserError, match=told):
         import_model(tmp_path, UNKNOWN)

@@ -1,4 +1,4 @@
-"""BLEU, size and speed of models on this machine, each in its own program, text in and text out."""
+"""BLEU, size and speed of models on this machine, every model in its own program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_export import POSITIONS
 from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.exported import Sides
 from headcount_hf.export.huggingface_search import HuggingFaceSearch, open_by_tokeniser
 
 COLUMNS = ("model", "program", "heads", "bleu", "megabytes", "sentences_per_s", "low", "high")
 COLUMNS += ("repeats", "sentences", "signature")
 
 _CTRANSLATE2 = "model.bin"
-Sides = tuple[AnySegmenter, AnySegmenter]
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Measured:
     folder: Path
     search: Search
     weights: Path
-    heads: int | None  # that are not silent; None where nothing tells
+    heads: int | None  # unmasked ones, None if the folder does not state them
 
     def translate(self, lines: list[str]) -> list[str]:
-        """Return the translation of each line; an empty one stays empty."""
+        """Return the translation of every line. An empty line stays empty."""
         return translate_lines(self.search, lines)[0]
 
 
@@ -58,12 +58,10 @@ def write_measured(
     out: Path,
     origin: dict[str, Any],
 ) -> list[list[Any]]:
-    """Measure the models in some folders, and write a row for each as CSV; return the rows.
+    """Measure models on source and references `texts`, write rows as CSV, and return them.
 
-    Beside `out` goes a JSON of the same name: search, machine, every measured time, and `origin`.
-    All translate on the CPU, by as wide a beam and without length penalty, whose formulas differ.
-    `bpe`: as of `open_models`; `texts`: source and references. Raises UserError if these differ in
-    length, or a folder is of no known kind.
+    A JSON beside `out` has settings, all times, and `origin`. All models translate on the CPU with
+    the same beam and without length penalty, whose formulas differ. `bpe`: see `open_models`.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = _read_sides(*texts)
@@ -90,6 +88,7 @@ def write_measured(
 
 
 def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
+    """Return both texts; UserError unless they have the same number of lines, at least one."""
     sources, references = read_clean(source), list(clean_lines(reference))
     if len(sources) != len(references) or not sources:
         raise UserError(
@@ -100,7 +99,7 @@ def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
 
 
 def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
-    """Return sentences per second: geometric mean over rounds, and its 95 % t interval.
+    """Return sentences per second as geometric mean over rounds, and its 95 % t interval.
 
     A single round has no interval.
     """
@@ -117,14 +116,14 @@ def open_models(
 ) -> tuple[list[Measured], AnySegmenter]:
     """Return the folders, opened on the CPU, and the target's segmenter.
 
-    `bpe`: the segmented pair; without it the first folder that has subwords of its own. Raises
-    UserError if there is none, and for a folder of no known kind or of other subwords.
+    `bpe`: the segmented pair, or None for the first folder with subwords. Raises UserError without
+    subwords, and for a folder of an unknown kind or of other subwords.
     """
     own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
     if bpe is None and own is None:
         raise UserError(
-            f"{folders[0]}: expected {VOCABULARIES[0]} there or in another of the folders, found "
-            "it nowhere; name the segmented pair with --bpe"
+            f"{folders[0]}: expected {VOCABULARIES[0]} in one of the folders, found none; name the "
+            "segmented pair with --bpe"
         )
     pair = PairFolder(bpe or own)
     sides = pair.segmenters()
@@ -132,7 +131,7 @@ def open_models(
 
 
 def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Measured:
-    """Return a folder in its program, by the files that lie in it."""
+    """Return a folder in its program, by the files in it."""
     if (folder / DESCRIPTION).is_file():
         search = open_own_search(ModelFolder(folder), pair, (), decode)
         return Measured(folder, search, folder / OUR_WEIGHTS, search.model.grid.size)
@@ -145,8 +144,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         return Measured(folder, search, folder / _CTRANSLATE2, heads)
     if not (folder / WEIGHTS).is_file():
         raise UserError(
-            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none; "
-            "name folders that training or scripts/export.py wrote"
+            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none"
         )
     if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
@@ -157,12 +155,11 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
 
 
 def _check_subwords(folder: Path, pair: PairFolder) -> None:
-    """Raise UserError unless the subwords that lie beside an exported model are the pair's."""
+    """Raise UserError unless the subwords beside an exported model are the pair's."""
     for name in (*CODES, *VOCABULARIES):
         own, given = folder / name, pair.path / name
         if own.is_file() and not (given.is_file() and sha256(own) == sha256(given)):
             raise UserError(
-                f"{given}: expected the subwords of the model in {folder}, which are other ones; "
-                "name the segmented pair that it was trained on with --bpe, and measure models of "
-                "other subwords by themselves"
+                f"{given}: expected the subwords of the model in {folder}, found others; name "
+                "its segmented pair with --bpe, and measure models of other subwords separately"
             )
