@@ -27,16 +27,12 @@ def case(request):
     return searched(*request.param)
 
 
-def test_a_mask_is_zero_columns(case):
+def test_a_mask_is_zero_columns_with_and_without_a_cache(case):
     model, sources, mask, found = case
     assert len(found) == len(sources)
     assert found.tolist() != model.generate(sources, SEARCH).tolist()
     assert found.tolist() == folded(model, mask).generate(sources, SEARCH).tolist()
     assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_a_cache_changes_nothing(case):
-    model, sources, mask, found = case
     without = model.generate(sources, {**SEARCH, "use_cache": False}, mask)
     assert found.tolist() == without.tolist()
 
@@ -54,16 +50,6 @@ def test_rows_of_masks_are_searches_of_their_own(case):
         assert filled[0] == filled[1]
 
 
-def test_several_masks_are_rows_of_one_search(case):
-    """The sources stand twice, the second time under the mask."""
-    model, sources, mask, found = case
-    rows = torch.stack([torch.ones_like(mask)] * 4 + [mask] * 4)
-    both = model.generate([*sources, *sources], SEARCH, rows)
-    plain = model.generate(sources, SEARCH)
-    assert both[:4, : plain.shape[1]].tolist() == plain.tolist()
-    assert both[4:, : found.shape[1]].tolist() == found.tolist()
-
-
 def test_dropout_is_off_in_a_search():
     model = small_hooked("t5")
     for module in model.modules():
@@ -72,10 +58,3 @@ def test_dropout_is_off_in_a_search():
     sources = small_text(model).src
     plain = model.generate(sources, SEARCH)
     assert model.train().generate(sources, SEARCH).tolist() == plain.tolist()
-
-
-def test_masks_for_another_number_of_sentences_are_refused():
-    model = small_hooked("t5")
-    sources = small_text(model).src
-    with pytest.raises(ValueError, match=r"expected shape \[28\] or \[4, 28\], found \[2, 28\]"):
-        model.generate(sources, SEARCH, torch.ones(2, 28))

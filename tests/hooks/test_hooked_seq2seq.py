@@ -1,4 +1,4 @@
-"""The multiplier on models of Hugging Face's library: what it does to losses; what it refuses."""
+"""The head multiplier on models of Hugging Face's library."""
 
 import copy
 from functools import partial
@@ -50,6 +50,7 @@ def folded(model: HookedSeq2Seq, multiplier: torch.Tensor) -> HookedSeq2Seq:
 
 @torch.no_grad()
 def test_ones_change_no_bit_and_factors_are_those_of_columns(model):
+    model.check(small_text(model))
     batch = whole_batch(model)
     plain = token_losses(model, batch)
     assert plain.shape == (batch.target_tokens,)
@@ -111,7 +112,7 @@ def test_importance_is_the_slope_of_the_loss(kind):
         factors = torch.ones(size, dtype=torch.float64)
         factors[head] += change
         losses = token_losses(model, batch, factors).split(batch.tgt_lengths)
-        return torch.stack([each.sum() for each in losses])
+        return torch.stack([nats.sum() for nats in losses])
 
     slopes = [
         8 * (by_sentence(head, step) - by_sentence(head, -step))
@@ -173,17 +174,6 @@ def test_a_library_loss_of_the_same_labels_is_the_same():
             assert theirs.item() == pytest.approx(summed_loss(model, batch).item(), rel=1e-5)
 
 
-def test_smoothing_is_a_share_of_the_mean_over_the_vocabulary():
-    model = small_hooked("t5")
-    batch = whole_batch(model)
-    with torch.no_grad():
-        logs = model.read(batch, None).logits.log_softmax(-1)
-        logs = batch.without_padding(logs)
-        nll = -logs.gather(1, batch.without_padding(batch.tgt_out)[:, None])[:, 0]
-        expected = 0.9 * nll + 0.1 * -logs.mean(1)
-        torch.testing.assert_close(token_losses(model, batch, None, 0.1), expected)
-
-
 def test_layers_may_have_unlike_numbers_of_heads():
     """A second encoder layer with 2 of 4 heads of width 8; the others stay."""
     whole = small_hooked("marian").model
@@ -215,8 +205,7 @@ def test_layers_may_have_unlike_numbers_of_heads():
 def test_attention_weights_need_attention_written_out(model):
     batch = whole_batch(model)
     if model.model.config._attn_implementation != "eager":
-        told = r"expected attention written out, .* found attention by 'sdpa'.*implementation\(.eag"
-        with pytest.raises(UserError, match=told):
+        with pytest.raises(UserError, match="expected attention with weights, found 'sdpa'"):
             list(model.attention_weights(batch))
         return
     found = {(kind, layer): weights for kind, layer, weights in model.attention_weights(batch)}
@@ -238,20 +227,11 @@ def test_an_unknown_architecture_is_named_with_its_attention():
         decoder_ffn_dim=16, encoder_attention_heads=2, decoder_attention_heads=2,
         attention_window=4, max_encoder_position_embeddings=32,
     )  # fmt: skip
-    told = (
-        r"LEDForConditionalGeneration: expected the attention of an encoder-decoder such as "
-        r"BART.* found 0 of enc_self, 1 of dec_self, 1 of dec_enc; .*modules: .*"
-        r"encoder\.layers\.N\.self_attn \(LEDEncoderAttention\)"
+    message = (
+        r"found 0 of enc_self, 1 of dec_self, 1 of dec_enc.*N\.self_attn \(LEDEncoderAttention\)"
     )
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         HookedSeq2Seq(transformers.LEDForConditionalGeneration(config))
-    with pytest.raises(UserError, match=r"found 1 of enc_self, 0 of dec_self.*modules: none"):
-        only = nn.ModuleDict({"encoder": nn.Module()})
-        only["encoder"].layers = nn.ModuleList([nn.Module()])
-        only["encoder"].layers[0].self_attn = nn.Module()
-        only["encoder"].layers[0].self_attn.head_dim = 2
-        only["encoder"].layers[0].self_attn.out_proj = nn.Linear(4, 4)
-        HookedSeq2Seq(only)
 
 
 def test_a_module_with_rows_elsewhere_is_refused():
@@ -266,12 +246,8 @@ def test_a_module_with_rows_elsewhere_is_refused():
     model = HookedSeq2Seq(transformers.FSMTForConditionalGeneration(config).eval())
     for source, target in [([5, 6, 7, 2], [8, 9, 2]), ([5, 2], [8, 2])]:
         text = model.text([source], [target], start=2)
-        with pytest.raises(UserError, match="FSMT.*: expected that masks .* act on each alone"):
+        with pytest.raises(UserError, match="FSMT.*: expected masks that act on one sentence"):
             model.check(text)
-
-
-def test_models_whose_rows_are_sentences_pass(model):
-    model.check(small_text(model))
 
 
 def test_multipliers_of_other_shapes_are_refused():
@@ -280,15 +256,14 @@ def test_multipliers_of_other_shapes_are_refused():
     for shape in [(27,), (2, 28), (8, 28)]:  # 2 divides 4, as rows of beams would
         with pytest.raises(ValueError, match=r"expected shape \[28\] or \[4, 28\]"):
             token_losses(model, batch, torch.ones(shape))
-    told = "a row for each sentence, found 2 for 4 rows"
-    with pytest.raises(ValueError, match=told), model.multiplied(torch.ones(2, 28)):
+    with pytest.raises(ValueError, match="found 2 for 4 rows"), model.multiplied(torch.ones(2, 28)):
         token_losses(model, batch)
 
 
 def test_sentences_longer_than_its_positions():
     model = small_hooked("bart")
     text = model.text([[5] * 65], [[5, 2]])
-    told = r"a sentence of 65 subwords .* expected at most 64, as many positions as the model knows"
+    told = "a sentence of 65 subwords .* expected at most 64"
     with pytest.raises(UserError, match=told):
         token_losses(model, text.resident(torch.device("cpu")).batch([0]))
     with pytest.raises(UserError, match=told):
