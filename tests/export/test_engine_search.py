@@ -1,4 +1,4 @@
-"""How other programs search: by our settings alone, each sentence up to its own longest output."""
+"""Search of other programs by our settings alone, with the longest output of every sentence."""
 
 import json
 
@@ -31,7 +31,7 @@ def imported(layout, folder):
 
 
 def in_their_library(small, ours, folder):
-    """Exported, and opened."""
+    """Export a model and open it."""
     ours.export(folder / "back", "huggingface", small.folder)
     return opened(small, folder)
 

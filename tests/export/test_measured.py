@@ -83,12 +83,9 @@ def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
     model = ["--model", folder / "model", "--bpe", folder / "text/bpe"]
     assert run_script("export", [*model, "--to", "huggingface", "--out", exported]) == 0
     for more, message in (
-        ([*reference, "--models", folder / "model"], "expected src.vocab there or in another of"),
+        ([*reference, "--models", folder / "model"], "expected src.vocab in one of"),
         ([*reference, "--models", tmp_path, "--bpe", folder / "text/bpe"], "expected a model, mod"),
-        (
-            [*reference, "--models", exported, "--bpe", other],
-            f"{other}/src.codes: expected the subwords of the model in {exported}, which are oth",
-        ),
+        ([*reference, "--models", exported, "--bpe", other], f"{other}/src.codes: expected the"),
         (["--reference", tmp_path / "short", "--models", folder / "model"], "has 4 lines"),
         ([*reference, "--models", folder / "model", "--repeats", 0], "--repeats: expected at leas"),
     ):
@@ -98,11 +95,10 @@ def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["marian", "m2m100"])
-def test_models_of_several_target_languages_are_refused_where_theirs_measures(layout, tmp_path):
-    """Translations begin with the code of one, which the folder does not tell."""
-    small = write_small(layout, tmp_path / "theirs", write_text(tmp_path / "text"))
-    with pytest.raises(UserError, match="expected a model of two languages, found one of"):
+def test_models_of_several_target_languages_are_refused(tmp_path):
+    """Translations begin with the code of one, which the folder does not name."""
+    small = write_small("m2m100", tmp_path / "theirs", write_text(tmp_path / "text"))
+    with pytest.raises(UserError, match="expected a model of two languages"):
         open_by_tokeniser(small.folder, (None, None), DecodeSettings())
 
 

@@ -64,8 +64,7 @@ def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, t
     record.write_text("{}")
     assert run_script("export", [*flags, *words]) == 0
     record.unlink()
-    told = capsys.readouterr().out
-    assert "a marian of" in told and "7 of its heads are silent" in told and "no smaller" in told
+    assert "7 of its heads are zeros" in capsys.readouterr().out
     names = {path.name for path in out.iterdir()}
     assert RECORD not in names
     assert {"source.spm", "target.spm", "vocab.json", "model.safetensors", "config.json"} < names
@@ -113,9 +112,8 @@ def test_their_translations_of_our_model_are_checked(root, tmp_path, capsys):
     flags = ["--model", tmp_path / "run/model", "--bpe", bpe, "--out", tmp_path / "out"]
     words = ["--to", "huggingface", "--check", root / "text/dev.src", "--mask", "enc_self.0.1"]
     assert run_script("export", [*flags, *words, "--max-length-factor", 4]) == 0
-    told = capsys.readouterr().out
-    assert "a pegasus of" in told and "headcount.load(MODEL) has encode and decode" in told
-    assert "translations are the same" in told
+    summary = capsys.readouterr().out
+    assert "a pegasus of" in summary and "translations are the same" in summary
     assert (tmp_path / "out/src.codes").is_file()
 
 
