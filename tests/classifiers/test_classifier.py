@@ -100,19 +100,8 @@ def test_a_model_whose_attention_is_in_part_a_convolution_is_refused():
         vocab_size=13, num_attention_heads=4, hidden_size=24, intermediate_size=48,
         num_hidden_layers=2, embedding_size=24,
     )  # fmt: skip
-    told = r"expected 4 heads in convbert.encoder.layer.0.attention.self, .* found 2; what else"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match="expected 4 heads in convbert.encoder.layer.0.* found 2"):
         HookedEncoder(transformers.ConvBertForSequenceClassification(config), 4)
-
-
-def test_halves_are_computed_with_in_fp32(tmp_path):
-    """As they are fine-tuned, which rounds small updates of halves away."""
-    folder = save_bert(tmp_path / "bert")
-    half = transformers.BertForSequenceClassification.from_pretrained(folder).to(torch.bfloat16)
-    half.save_pretrained(folder)
-    found = Classifier.load(folder, device="cpu").encoder.model
-    assert {weight.dtype for weight in found.parameters()} == {torch.float32}
-    torch.testing.assert_close(found.classifier.weight, half.classifier.weight.float())
 
 
 @pytest.mark.parametrize("kernel", [0, 3])
@@ -125,7 +114,7 @@ def test_a_model_that_does_more_between_its_layers_is_refused(classifier, kernel
     model = transformers.DebertaV2ForSequenceClassification(config).eval()
     own = replace(classifier, encoder=HookedEncoder(model, 3))
     if kernel:
-        with pytest.raises(UserError, match="expected the same logits .* goes on from layer 1"):
+        with pytest.raises(UserError, match="expected the same logits .* layer 1"):
             own.correct(pairs(4, seed=5), [(0,)])
     else:
         assert own.correct(pairs(4, seed=5), [(0,)])[0,].shape == (4,)
@@ -165,17 +154,6 @@ def test_every_row_has_its_own_mask(classifier):
     for number in (0, 1):
         alone = logits(classifier, found, rows[number])[number]
         torch.testing.assert_close(together[number], alone, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_it_has_learnt_the_task_and_masks_cost_accuracy(learnt):
-    classifier, found = Classifier.load(learnt), pairs(200, seed=7)
-    every = tuple(range(6))
-    right = classifier.correct(found, [(), (0,), every], batch=32)
-    assert right[()].mean() > 0.9 and right[every].mean() < 0.7
-    guesses = logits(classifier, found, torch.tensor([0.0, 1, 1, 1, 1, 1])).argmax(-1).numpy()
-    gold = np.array([p.label == "entailment" for p in found])
-    assert right[0,].tolist() == (guesses == gold).astype(float).tolist()
 
 
 def test_importance_is_the_slope_of_each_pairs_loss(classifier):
@@ -235,10 +213,10 @@ def test_importance_is_measured_anew_if_asked(reestimate, expected):
 
 def test_accuracy_of_resamples_by_hand():
     right = [np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, 1])]
-    found = resample_accuracy(right, samples=50)
-    assert found.shape == (2, 51) and found[:, 0].tolist() == [75, 100]
+    scores = resample_accuracy(right, samples=50)
+    assert scores.shape == (2, 51) and scores[:, 0].tolist() == [75, 100]
     drawn = np.random.default_rng(12345).choice(4, size=(50, 4), replace=True)
-    assert found[0, 1:].tolist() == (100 * right[0][drawn].mean(axis=1)).tolist()
+    assert scores[0, 1:].tolist() == (100 * right[0][drawn].mean(axis=1)).tolist()
 
 
 @pytest.mark.slow
@@ -259,7 +237,13 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
     single = [r for r in rows if (r["test_set"], r["order"]) == ("matched", "single")]
     assert [row["heads"] for row in single] == [f"enc_self.{n // 3}.{n % 3}" for n in range(6)]
     whole = float(next(r for r in rows if r["test_set"] == "matched")["accuracy"])
-    right = Classifier.load(learnt).correct(pairs(80, seed=3), [(), (1,)])
+    classifier, every = Classifier.load(learnt), tuple(range(6))
+    right = classifier.correct(pairs(80, seed=3), [(), (1,), every], batch=32)
+    assert right[()].mean() > 0.9 and right[every].mean() < 0.7
+    mask = torch.tensor([1.0, 0, 1, 1, 1, 1])
+    guesses = logits(classifier, pairs(80, seed=3), mask).argmax(-1).numpy()
+    gold = classifier.gold(pairs(80, seed=3))
+    assert right[1,].tolist() == (guesses == gold).astype(float).tolist()
     assert whole == pytest.approx(100 * right[()].mean())
     assert float(single[1]["delta"]) == pytest.approx(100 * right[1,].mean() - whole)
     kept = [r for r in rows if (r["test_set"], r["order"]) == ("mismatched", "all_but_one")]
@@ -277,7 +261,7 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
 
 
 def test_f09_labels_and_models_that_do_not_fit_are_refused(classifier, tmp_path):
-    with pytest.raises(UserError, match="'neutral': the model has contradiction, entailment"):
+    with pytest.raises(UserError, match="label 'neutral': .* contradiction, entailment"):
         classifier.gold([Example("a", "b", "neutral")])
     with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
         Classifier.load(tmp_path)
