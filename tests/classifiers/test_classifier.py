@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.data.entailment import Example
 from headcount.model import machine
+from headcount.model.observed import watch_inputs
 from headcount.scoring.bootstrap import resample_accuracy
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.hooks.hooked_encoder import HookedEncoder
@@ -104,47 +104,21 @@ def test_a_model_whose_attention_is_in_part_a_convolution_is_refused():
         HookedEncoder(transformers.ConvBertForSequenceClassification(config), 4)
 
 
-@pytest.mark.parametrize("kernel", [0, 3])
-def test_a_model_that_does_more_between_its_layers_is_refused(classifier, kernel):
-    """DeBERTa's convolution follows whichever layer is the first of those that run."""
-    config = transformers.DebertaV2Config(
-        vocab_size=13, num_attention_heads=3, hidden_size=24, intermediate_size=48,
-        num_hidden_layers=3, conv_kernel_size=kernel, conv_act="gelu", initializer_range=0.3,
-    )  # fmt: skip
-    model = transformers.DebertaV2ForSequenceClassification(config).eval()
-    own = replace(classifier, encoder=HookedEncoder(model, 3))
-    if kernel:
-        with pytest.raises(UserError, match="expected the same logits .* layer 1"):
-            own.correct(pairs(4, seed=5), [(0,)])
-    else:
-        assert own.correct(pairs(4, seed=5), [(0,)])[0,].shape == (4,)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-def test_layers_below_the_first_masked_one_run_once_and_change_nothing(family):
+def test_masks_of_every_family_act_on_their_layer(family):
     config = getattr(transformers, f"{family}Config")(
         vocab_size=13, num_attention_heads=3, initializer_range=0.3, **FAMILIES[family]
     )
     model = getattr(transformers, f"{family}ForSequenceClassification")(config).eval()
-    encoder = HookedEncoder(model, 3)
-    inputs = {"input_ids": torch.tensor([[2, 5, 6, 3], [2, 7, 3, 1]])}
-    inputs["attention_mask"] = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    with torch.no_grad(), encoder.recorded() as entering:
-        plain = model(**inputs).logits
-    entering = list(entering.values())
-    assert len(entering) == 3
-    for silent, layer in (((), 2), ((0, 8), 0), ((4,), 1), ((3, 5, 7), 1), ((6, 7, 8), 2)):
+    encoder, inputs = HookedEncoder(model, 3), {"input_ids": torch.tensor([[2, 5, 6, 3]])}
+    assert encoder.grid.counts["enc_self"] == (3, 3, 3)
+    for layer, output in enumerate(encoder.outputs):
         mask = torch.ones(9)
-        mask[list(silent)] = 0
-        assert encoder.first_masked(mask) == layer  # three heads in each
-        with torch.no_grad(), encoder.multiplied(mask):
-            expected = model(**inputs).logits
-            with encoder.resumed(layer, entering[layer]), encoder.recorded() as passed:
-                found = model(**inputs).logits
-        assert torch.equal(found, expected) and torch.equal(found, plain) == (silent == ())
-        assert len(passed) == 3 - layer
-    with torch.no_grad():
-        assert torch.equal(model(**inputs).logits, plain)
+        mask[3 * layer : 3 * layer + 3] = 0
+        with torch.no_grad(), encoder.multiplied(mask), watch_inputs(encoder.outputs) as entering:
+            model(**inputs)
+        silent = [not states.any() for states in entering.values()]
+        assert silent == [place == layer for place in range(3)] and output in entering
 
 
 def test_every_row_has_its_own_mask(classifier):

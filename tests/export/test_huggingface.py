@@ -137,7 +137,8 @@ def test_what_begins_translations_may_have_been_trained(
         with pytest.raises(UserError, match="model_type: .* found 'm2m_100'"):
             form_of_imported(model, heads, folder, rows_of(ours))
         return
-    monkeypatch.setattr(huggingface_export, "first_free", lambda config: free)
+    pieces = SimpleNamespace(first_free=free)
+    monkeypatch.setattr(huggingface_export, "read_pieces", lambda config: pieces)
     monkeypatch.setattr(HuggingFaceForm, "_add_start", lambda form, folder: None)  # no tokeniser
     form = form_of_imported(model, heads, folder, rows_of(ours))
     engine = written(form, tmp_path / "back")

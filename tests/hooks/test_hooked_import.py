@@ -10,7 +10,6 @@ from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.importance import measure_importance
 from headcount.model.loss import token_losses
-from headcount.model.observed import watch_attention
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.pretrained.weights import import_model
 
@@ -59,18 +58,3 @@ def test_importance_in_every_unit(pair, unit):
     largest = np.abs(expected).max()
     assert largest > 0.05
     np.testing.assert_allclose(found, expected, atol=1e-5 * largest, rtol=0)
-
-
-@torch.no_grad()
-def test_attention_weights(pair):
-    hooked, text, ours = pair
-    expected, batch = {}, batch_of(TEXT)
-    with watch_attention(ours, lambda kind, layer, w: expected.update({(kind, layer): w})):
-        token_losses(ours, batch)
-    found = {(k, n): w for k, n, w in hooked.attention_weights(batch_of(text))}
-    assert found.keys() == expected.keys()
-    for (kind, layer), weights in expected.items():
-        lengths = batch.src_lengths if kind == "enc_self" else batch.tgt_lengths
-        for sentence, length in enumerate(lengths):
-            theirs = found[kind, layer][sentence, :, :length]
-            torch.testing.assert_close(theirs, weights[sentence, :, :length], atol=1e-5, rtol=0)

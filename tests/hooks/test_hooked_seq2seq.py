@@ -202,23 +202,6 @@ def test_layers_may_have_unlike_numbers_of_heads():
         assert not torch.allclose(token_losses(model, whole_batch(model), last), cut)
 
 
-def test_attention_weights_need_attention_written_out(model):
-    batch = whole_batch(model)
-    if model.model.config._attn_implementation != "eager":
-        with pytest.raises(UserError, match="expected attention with weights, found 'sdpa'"):
-            list(model.attention_weights(batch))
-        return
-    found = {(kind, layer): weights for kind, layer, weights in model.attention_weights(batch)}
-    assert list(found) == [(kind, layer) for kind, layer, _ in model.grid.layers()]
-    for (kind, layer), weights in found.items():
-        assert weights.shape[:2] == (4, model.grid.counts[kind][layer])
-        for sentence, length in enumerate(batch.tgt_lengths):
-            rows = weights[sentence, :, : length if kind != "enc_self" else 2]
-            torch.testing.assert_close(rows.sum(-1), torch.ones(rows.shape[:-1]))
-    causal = found["dec_self", 0]
-    assert causal.triu(1).abs().max() == 0 and causal.tril().min() >= 0
-
-
 def test_an_unknown_architecture_is_named_with_its_attention():
     import transformers
 
@@ -227,9 +210,7 @@ def test_an_unknown_architecture_is_named_with_its_attention():
         decoder_ffn_dim=16, encoder_attention_heads=2, decoder_attention_heads=2,
         attention_window=4, max_encoder_position_embeddings=32,
     )  # fmt: skip
-    message = (
-        r"found 0 of enc_self, 1 of dec_self, 1 of dec_enc.*N\.self_attn \(LEDEncoderAttention\)"
-    )
+    message = r"found 0 of enc_self, 1 of dec_self, 1 of dec_enc .*LEDEncoderAttention"
     with pytest.raises(UserError, match=message):
         HookedSeq2Seq(transformers.LEDForConditionalGeneration(config))
 

@@ -36,7 +36,6 @@ from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.hooks.hooked_encoder import HookedEncoder
 
 LONGEST = 128  # subwords of a pair, which is cut there
-_NEAR = 1e-3  # share of the largest logit, far above the rounding error
 _NUMBERED = re.compile(r"label_\d+")  # the library's name of a label without a name
 
 
@@ -76,23 +75,14 @@ class Classifier:
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
     ) -> dict[Heads, np.ndarray]:
-        """Return 1 for every correct pair, else 0, [pairs], by set of masked heads.
-
-        Layers below the first masked one run once a batch.
-        """
-        gold, checked = self.gold(pairs), False
+        """Return 1 for every correct pair, else 0, [pairs], by set of masked heads."""
+        gold = self.gold(pairs)
         masks = torch.from_numpy(head_masks(sets, self.encoder.grid.size))
         right = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
-                with self.encoder.recorded() as recorded:
-                    whole = self.encoder.model(**inputs).logits
-                entering = list(recorded.values())
-                checked = checked or self._goes_on(inputs, entering, whole)
                 for number, mask in enumerate(masks):
-                    layer = self.encoder.first_masked(mask)
-                    with self.encoder.resumed(layer, entering[layer]):
-                        guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
+                    guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
                     right[number, places] = guesses == gold[places]
                     done(len(places))
         return dict(zip(sets, right, strict=True))
@@ -116,24 +106,6 @@ class Classifier:
             total += slopes.abs().sum(0).double().cpu().numpy()
         total[list(silent)] = 0
         return total / len(pairs)
-
-    def _goes_on(
-        self, inputs: dict[str, Tensor], entering: Sequence[Tensor], whole: Tensor
-    ) -> bool:
-        """Return True if the logits stay the same when the model resumes at any layer.
-
-        Raises UserError where it does not, as the library does more between its layers.
-        """
-        for layer, states in enumerate(entering):
-            with self.encoder.resumed(layer, states):
-                gap = float((self.encoder.model(**inputs).logits - whole).abs().max())
-            if not gap <= _NEAR * max(1.0, float(whole.abs().max())):  # nan, too
-                raise UserError(
-                    f"{type(self.encoder.model).__name__}: expected the same logits when resumed "
-                    f"at layer {layer}, found a difference of {gap:.1e}; take a model whose layers "
-                    "follow one another, such as BERT or RoBERTa"
-                )
-        return True
 
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
         with self.encoder.multiplied(multiplier.to(self.encoder.device)):

@@ -32,14 +32,10 @@ class Agreement:
     gap: float  # largest difference of a translation's log-probability, in nats per token
     texts: str = NO_TOKENIZER  # comparison of texts by the folder's tokenizer, in words
 
-    @property
-    def share(self) -> float:
-        """Share of the compared sentences with equal translations, 0 to 1."""
-        return self.same / self.sentences
-
     def __str__(self) -> str:
         return (
-            f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}), "
+            f"{self.same} of {self.sentences} translations are the same "
+            f"({self.same / self.sentences:.1%}), "
             f"log-probabilities within {self.gap:.1e} nats a token; left out as empty or without "
             f"an end: {self.left_out}; {self.texts}"
         )

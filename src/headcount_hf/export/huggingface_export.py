@@ -177,17 +177,12 @@ def _words(
             f"{config.model_type!r}: it would generate the trained start of translations as a "
             "word; take --to ctranslate2"
         )
-    start = first_free(config)
+    start = read_pieces(config).first_free
     tgt += [BOS] * (start - len(tgt))  # unused, where sources have more words
     moved = [[row + (row >= start) for row in side] for side in rows]
     moved[1][BOS] = start
     sides = (moved[0] if config.share_encoder_decoder_embeddings else rows[0]), moved[1]
     return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
-
-
-def first_free(config: Config) -> int:
-    """Return the first id behind the pieces of both sides."""
-    return read_pieces(config).first_free
 
 
 def _by_row(rows: list[int]) -> list[int]:

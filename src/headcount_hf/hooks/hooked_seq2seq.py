@@ -4,7 +4,6 @@ It has a grid, attentions and losses of batches, so that it can replace our Tran
 measures. Letters in shapes: b sentences, q query and k key positions, h heads of the model.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -31,11 +30,6 @@ _PLACES = {
     "dec_enc": rf"(?:^|\.)decoder\.{_CROSS}",
 }
 _WIDTHS = ("head_dim", "key_value_proj_dim")  # names of the width of a head
-_WEIGHTS = {
-    "enc_self": "encoder_attentions",
-    "dec_self": "decoder_attentions",
-    "dec_enc": "cross_attentions",
-}
 
 
 @dataclass(frozen=True)
@@ -104,36 +98,13 @@ class HookedSeq2Seq(nn.Module):
         labels = torch.tensor([ids])
         return self.model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
 
-    def read(self, batch: Batch, multiplier: Tensor | None, weights: bool = False) -> Any:
-        """Return the library's output of a batch: `logits` [b, q, vocabulary], perhaps weights."""
+    def logits(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
+        """Return the library's scores of a batch [b, q, vocabulary]."""
         check_multiplier(self, multiplier, len(batch.indices))
         self._check_length(batch.tgt_in.shape[1])
+        source = self._source(batch.src, batch.src_lengths)
         with self.multiplied(multiplier):
-            return self.model(
-                **self._source(batch.src, batch.src_lengths),
-                decoder_input_ids=batch.tgt_in,
-                use_cache=False,
-                output_attentions=weights,
-            )
-
-    def attention_weights(
-        self, batch: Batch, multiplier: Tensor | None = None
-    ) -> Iterator[tuple[str, int, Tensor]]:
-        """Yield attention type, layer and weights [b, h, q, k], whose rows sum to 1.
-
-        Raises UserError for an implementation of attention that returns no weights.
-        """
-        output = self.read(batch, multiplier, weights=True)
-        for kind, name in _WEIGHTS.items():
-            layers = getattr(output, name, None) or ()
-            if len(layers) != len(self.grid.counts[kind]) or any(part is None for part in layers):
-                way = getattr(self.model.config, "_attn_implementation", "unknown")
-                raise UserError(
-                    f"{type(self.model).__name__}: expected attention with weights, found {way!r}; "
-                    'call set_attn_implementation("eager") on the model'
-                )
-            for layer, weights in enumerate(layers):
-                yield kind, layer, weights
+            return self.model(**source, decoder_input_ids=batch.tgt_in, use_cache=False).logits
 
     @torch.inference_mode()
     def generate(
@@ -202,7 +173,7 @@ class HookedSeq2Seq(nn.Module):
 def _token_losses(
     model: HookedSeq2Seq, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
-    logits = batch.without_padding(model.read(batch, multiplier).logits)
+    logits = batch.without_padding(model.logits(batch, multiplier))
     return cross_entropies(logits, batch.without_padding(batch.tgt_out), smoothing)
 
 
@@ -227,12 +198,9 @@ def _joined(model: nn.Module, place: str) -> dict[int, Joined]:
 
 def _unknown(model: nn.Module, joined: Mapping[str, dict[int, Joined]]) -> UserError:
     layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
-    names = dict.fromkeys(
-        f"{re.sub(r'[0-9]+', 'N', name)} ({type(module).__name__})"
-        for name, module in model.named_modules()
-        if "attention" in type(module).__name__.lower()
-    )
+    kinds = {type(module).__name__ for module in model.modules()}
+    names = ", ".join(sorted(kind for kind in kinds if "Attention" in kind))
     return UserError(
         f"{type(model).__name__}: expected the attention of an encoder-decoder such as BART, T5, "
-        f"T5Gemma or Whisper, found {layers}. Its attention modules: {', '.join(names) or 'none'}"
+        f"T5Gemma or Whisper, found {layers} (modules: {names or 'none'})"
     )
