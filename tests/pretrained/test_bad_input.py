@@ -15,6 +15,8 @@ from small_tokenizers import LINES, write_small, write_text
 from headcount.base.files import read_json
 from headcount.model import machine
 
+GONE = object()
+
 
 @dataclass(frozen=True)
 class Folders:
@@ -39,7 +41,8 @@ class Folders:
     def change(self, name: str, **values: object) -> None:
         path = self.theirs / name
         before = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(before | values))
+        after = {key: value for key, value in (before | values).items() if value is not GONE}
+        path.write_text(json.dumps(after))
 
 
 @pytest.fixture(scope="module")
@@ -251,3 +254,57 @@ def test_weights_that_are_not_read(folders, capsys):
     assert at.import_it() == 2
     assert "expected weights as .safetensors, found none" in error(capsys)
     assert not at.model.exists()
+
+
+def test_ids_that_are_not_read(folders, capsys):
+    at = folders("bart_merges")
+    before = (at.theirs / "config.json").read_text()
+    at.change("config.json", vocab_size=340, eos_token_id=335)
+    assert "eos_token: " in refused(at, capsys, at.segment("en", "de"))
+    (at.theirs / "config.json").write_text(before)
+    for number in ("7", -1, None):
+        at.change("vocab.json", **{"<pad>": 1, "the": number})
+        assert str(at.theirs) in refused(at, capsys, at.segment("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("encoder_attention_heads", 5),  # of width 32
+        ("encoder_attention_heads", "4"),
+        ("encoder_layers", True),
+        ("encoder_layers", 1001),
+        ("decoder_layers", 0),
+        ("d_model", 32.0),
+        ("vocab_size", 10**12),
+        ("max_position_embeddings", "64"),
+        ("encoder_ffn_dim", None),
+        ("dropout", None),
+        ("dropout", float("nan")),
+        ("attention_dropout", 1),
+        ("scale_embedding", "no"),
+        ("tie_word_embeddings", None),
+        ("tie_word_embeddings", False),
+        ("pad_token_id", None),
+        ("pad_token_id", GONE),
+        ("pad_token_id", -1),
+        ("decoder_start_token_id", 99999),
+        ("decoder_start_token_id", None),
+        ("decoder_ffn_dim", 47),
+        ("eos_token_id", [0, 5]),
+        ("model_type", ["bart"]),
+        ("model_type", "t5"),
+        ("activation_function", ["relu"]),
+        ("activation_function", "tanh"),
+    ],
+)
+def test_values_of_config_json_that_are_not_read(folders, capsys, key, value):
+    at, both = folders("bart_merges"), {}
+    if key == "encoder_attention_heads":
+        both = {"decoder_attention_heads": value}
+    at.change("config.json", **{key: value}, **both)
+    for run in (
+        lambda: run_script("describe_model", ["--pretrained", at.theirs]),
+        lambda: at.segment("en", "de"),
+    ):
+        assert f"{at.theirs / 'config.json'}: {key}" in refused(at, capsys, run())

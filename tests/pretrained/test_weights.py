@@ -14,6 +14,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.search.beam_search import translate
 from headcount_hf.pretrained.check import compare_with_library
+from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.weights import import_model
 
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
@@ -97,14 +98,6 @@ def test_translations_are_those_of_their_search(pair):
             bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end, LONGEST)],
         )[0].tolist()  # fmt: skip
         assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
-
-
-def test_sentences_longer_than_its_positions(tmp_path):
-    saved_pretrained("bart", tmp_path)
-    model = import_model(tmp_path, UNKNOWN).model
-    long = collate(ParallelText([[5] * 64], [[5]]), [0])
-    with pytest.raises(UserError, match=r"65 subwords .* expected at most 64, "):
-        summed_loss(model, long)
 
 
 @pytest.mark.parametrize(
@@ -209,3 +202,49 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
     with_weights(tmp_path, model__encoder__layers__1__fc2__bias=torch.tensor([number] * 32))
     with pytest.raises(UserError, match=r"model\.encoder\.layers\.1\.fc2\.bias: .*finite"):
         import_model(tmp_path, UNKNOWN)
+
+
+GONE = object()
+
+
+def change(path, **values: object) -> None:
+    config = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: config[key] for key in config if config[key] is not GONE}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
+    """Of M2M100, alone, embeddings are scaled then, and attention has dropout."""
+    import transformers
+
+    saved_pretrained(kind, tmp_path)
+    optional = ("scale_embedding", "tie_word_embeddings", "dropout", "attention_dropout")
+    shared = ("share_encoder_decoder_embeddings", "decoder_vocab_size")
+    lacking = (*optional, *shared) if kind != "marian_apart" else (*optional, "decoder_vocab_size")
+    change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
+    code = {"src_end": 251} if kind == "mbart" else {}  # of a language, behind the end
+    check = compare_with_library(import_model(tmp_path, UNKNOWN, **code), TEXT)
+    assert check["largest_gap"] <= 1e-5 * check["largest_score"]
+    theirs = transformers.AutoConfig.from_pretrained(tmp_path)
+    ours = Config.read(tmp_path).settings()
+    for key in ("scale_embedding", "dropout", "attention_dropout"):
+        assert getattr(ours, key) == getattr(theirs, key), key
+    assert ours.scale_embedding == (kind == "m2m_100")
+
+
+@pytest.mark.parametrize(("kind", "width"), [("marian", 33), ("pegasus", 33), ("m2m_100", 2)])
+def test_sinusoids_need_an_even_width(tmp_path, kind, width):
+    saved_pretrained(kind, tmp_path)
+    one = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
+    change(tmp_path / "config.json", d_model=width, **one)
+    with pytest.raises(UserError, match="config.json: d_model: "):
+        Config.read(tmp_path)
+
+
+def test_only_mbart_is_told_elsewhere_what_translations_begin_with(tmp_path):
+    saved_pretrained("mbart", tmp_path)
+    for nothing in (None, GONE):
+        change(tmp_path / "config.json", decoder_start_token_id=nothing)
+        assert import_model(tmp_path, UNKNOWN, start=250).tgt_rows[1] == 250
+        with pytest.raises(UserError, match=r"decoder_start_token_id: expected an id, found none"):
+            import_model(tmp_path, UNKNOWN)
