@@ -14,6 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.model import machine
+from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount_hf.export.huggingface_search import open_by_tokeniser
 from headcount_hf.export.measured import COLUMNS, open_models, speed
@@ -122,7 +123,7 @@ def test_an_imported_model_is_measured_with_its_own_tokenizer(folder, tmp_path):
     ]
     assert target.language == "art" and ModelFolder(folders[0]).settings.grid.size == 24
     lines = list(clean_lines(folder / "known.src"))
-    found = models[1].translate(lines)
+    found = translate_lines(models[1].search, lines)[0]
     assert found[3] == "" and all(found[:3])
     # At the longest output ours ends, and theirs takes another piece, of three letters here.
     expected = model.translate(lines, mask="enc_self.0.2", decode=settings)

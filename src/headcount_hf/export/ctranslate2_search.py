@@ -6,7 +6,7 @@ remaining differences see docs/guides/export.md.
 
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.deployed import Deployed
-from headcount.model.machine import batches_of
 from headcount.search.beam_search import NOT_FINITE
-from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.translation import Mask, Search, open_own_search
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -70,8 +68,6 @@ def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Sear
 class CTranslate2Search(Exported):
     """A model in CTranslate2 on the CPU, where every thread takes whole batches."""
 
-    own_sides = None
-
     def __init__(
         self,
         folder: Path,
@@ -81,7 +77,7 @@ class CTranslate2Search(Exported):
         engine: str = "ctranslate2",
     ):
         """Load a folder for a model with a number of positions, 0 for any."""
-        self.sides, self.settings, self.positions = sides, settings, positions
+        super().__init__(sides, settings, positions)
         package, kind = load_ctranslate2(), COMPUTE_TYPES[engine]
         if kind == "int8":
             refuse_overflow(package)
@@ -95,29 +91,10 @@ class CTranslate2Search(Exported):
             str(folder), compute_type=kind, inter_threads=settings.threads, intra_threads=1
         )
 
-    def translate(
-        self, sources: list[Ids], done: Callable[[int], object] = lambda sentences: None
-    ) -> Sequence[Best]:
-        """Return the best translation of every source in order. An empty source stays empty."""
-        settings = self.settings
-        limits = longest_outputs(sources, settings, self.sides[1].prefix, self.positions)
-        batches = search_batches(sources, settings.batch_tokens)
-        best = [Best([], False)] * len(sources)
-        with batches_of("resources", settings.batch_tokens):
-            begun = [
-                self._begin([sources[n] for n in numbers], max(limits[n] for n in numbers))
-                for numbers in batches
-            ]
-            for numbers, results in zip(batches, begun, strict=True):
-                for number, result in zip(numbers, results, strict=True):
-                    best[number] = self._choose(result.result(), limits[number])
-                done(len(numbers))
-        return best
-
-    def _begin(self, sources: list[Ids], longest: int) -> list[Any]:
-        """Start to translate a batch in the background, and return its asynchronous results."""
+    def _begin(self, sources: list[Ids], longest: int) -> Iterator[Any]:
+        """Start to translate a batch in the background, and yield its results."""
         alpha, beam = self.settings.length_penalty, self.settings.beam
-        return self._translator.translate_batch(
+        tasks = self._translator.translate_batch(
             [self._src.pieces(ids) for ids in sources],
             target_prefix=[self._tgt.pieces(self.sides[1].prefix)] * len(sources),
             asynchronous=True,
@@ -132,11 +109,12 @@ class CTranslate2Search(Exported):
             min_decoding_length=0,
             suppress_sequences=[[piece] for piece in self._tgt.pieces((PAD, BOS))],
         )
+        return (task.result() for task in tasks)
 
     def _choose(self, result: Any, limit: int) -> Best:
         """Return the best by our length penalty that ended in time, else the first, cut off.
 
-        Raises UserError for a score that is not finite, as weights that are too large cause it.
+        Raises UserError for scores that are not finite, which too large weights cause.
         """
         if not all(map(math.isfinite, result.scores)):
             raise UserError(NOT_FINITE)
@@ -152,7 +130,6 @@ class CTranslate2Search(Exported):
         return Best(self._tgt.ids(pieces[:-1]), len(pieces) == limit)
 
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
-        """Return the log-probability of every target with its end, in nats."""
         scored = self._translator.score_batch(
             [self._src.pieces(ids) for ids in sources],
             [self._tgt.pieces(ids) for ids in targets],

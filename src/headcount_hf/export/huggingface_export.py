@@ -139,11 +139,8 @@ def form_of_imported(
 def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.Module:
     """Return their model with room for one more word, with which translations begin."""
     theirs.config.decoder_start_token_id = start
-    for key in (
-        ("vocab_size", "decoder_vocab_size")
-        if config.share_encoder_decoder_embeddings
-        else ("decoder_vocab_size",)
-    ):
+    shared = config.share_encoder_decoder_embeddings
+    for key in ("vocab_size", "decoder_vocab_size")[not shared :]:
         if hasattr(theirs.config, key):
             setattr(theirs.config, key, words)
     larger = type(theirs)(theirs.config).eval()
@@ -164,7 +161,8 @@ def _words(
     """
     src, tgt = (_by_row(side) for side in rows)
     tables = [table.weight for table in _embeddings(model)]
-    if config.share_encoder_decoder_embeddings and not torch.equal(tables[0][src], tables[1][tgt]):
+    shared = config.share_encoder_decoder_embeddings
+    if shared and not torch.equal(tables[0][src], tables[1][tgt]):
         raise UserError(
             f"{config.path}: expected an embedding for every side, found one that both share, but "
             "this model's were trained apart; take --to ctranslate2"
@@ -181,7 +179,7 @@ def _words(
     tgt += [BOS] * (start - len(tgt))  # unused, where sources have more words
     moved = [[row + (row >= start) for row in side] for side in rows]
     moved[1][BOS] = start
-    sides = (moved[0] if config.share_encoder_decoder_embeddings else rows[0]), moved[1]
+    sides = (moved[0] if shared else rows[0]), moved[1]
     return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
 
 

@@ -1,6 +1,5 @@
 """Search by Hugging Face's library, with sources and targets in our ids."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK
-from headcount.search.extent import longest_outputs, search_batches
 from headcount_hf.export.exported import Best, Exported, Rows, Sides
 from headcount_hf.pretrained.families import Codes, Config
 from headcount_hf.pretrained.languages import needs_codes, place_marks
@@ -31,8 +29,7 @@ class HuggingFaceSearch(Exported):
     ):
         """Load a folder for a model with a number of positions, and words `rows`."""
         self.model = open_whole(folder)
-        self.sides, self.settings, self.positions = sides, settings, positions
-        self.own_sides: Sides | None = None
+        super().__init__(sides, settings, positions)
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *sides[1].prefix]]
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
@@ -49,34 +46,24 @@ class HuggingFaceSearch(Exported):
         )
 
     @torch.inference_mode()
-    def translate(
-        self, sources: list[Ids], done: Callable[[int], object] = lambda sentences: None
-    ) -> Sequence[Best]:
-        """Return the best translation of every source in order. An empty source stays empty."""
-        prefix = self.sides[1].prefix
-        limits = longest_outputs(sources, self.settings, prefix, self.positions)
-        best = [Best([], False)] * len(sources)
-        for numbers in search_batches(sources, self.settings.batch_tokens):
-            read = pad_sources([sources[number] for number in numbers])
-            words = self.model.generate(
-                self.src[read],
-                attention_mask=(read != PAD).long(),
-                decoder_input_ids=self.begin.expand(len(read), -1),
-                max_new_tokens=max(limits[n] for n in numbers) - len(prefix),
-            )
-            for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
-                best[number] = self._best(row, limits[number])
-            done(len(numbers))
-        return best
+    def _begin(self, sources: list[Ids], longest: int) -> list[list[int]]:
+        """Return the translations of a batch in words of theirs."""
+        read = pad_sources(sources)
+        return self.model.generate(
+            self.src[read],
+            attention_mask=(read != PAD).long(),
+            decoder_input_ids=self.begin.expand(len(read), -1),
+            max_new_tokens=longest - len(self.sides[1].prefix),
+        )[:, 1:].tolist()
 
-    def _best(self, row: list[int], limit: int) -> Best:
-        ids = [self.ours[word] for word in row[:limit]]
+    def _choose(self, result: list[int], limit: int) -> Best:
+        """Return a translation up to its end or a limit, in our ids."""
+        ids = [self.ours[word] for word in result[:limit]]
         length = ids.index(EOS) if EOS in ids else limit - 1
         return Best(ids[:length], length == limit - 1)
 
     @torch.inference_mode()
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
-        """Return the log-probability of every target with its end, in nats."""
         scores = [0.0] * len(sources)
         for batch in in_order(ParallelText(sources, targets), self.settings.batch_tokens):
             losses = self.losses(batch.src, batch.tgt_in, batch.tgt_out)

@@ -1,10 +1,9 @@
 """BLEU, size and speed of models on this machine, every model in its own program."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -35,18 +34,13 @@ COLUMNS += ("repeats", "sentences", "signature")
 _CTRANSLATE2 = "model.bin"
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A model in its own program."""
 
     folder: Path
     search: Search
     weights: Path
     heads: int | None  # unmasked ones, None if the folder does not state them
-
-    def translate(self, lines: list[str]) -> list[str]:
-        """Return the translation of every line. An empty line stays empty."""
-        return translate_lines(self.search, lines)[0]
 
 
 def write_measured(
@@ -67,7 +61,8 @@ def write_measured(
     sources, references = _read_sides(*texts)
     models, target = open_models(folders, bpe, plain)
     works = {
-        place: {"all": partial(model.translate, sources)} for place, model in enumerate(models)
+        place: {"all": partial(translate_lines, model.search, sources)}
+        for place, model in enumerate(models)
     }
     timings = list(time_in_turns(works, repeats))
     spelt = list(map(target.spell, references))
@@ -75,7 +70,7 @@ def write_measured(
     for place, model in enumerate(models):
         own = [timing for timing in timings if timing.of == place]
         times = [timing.seconds for timing in own if timing.repeat]
-        score = score_corpus(own[0].result, spelt, target.language)[0]
+        score = score_corpus(own[0].result[0], spelt, target.language)[0]
         heads = "" if model.heads is None else model.heads
         size = model.weights.stat().st_size / 1e6
         name, program = model.folder.as_posix(), model.search.facts["engine"]
