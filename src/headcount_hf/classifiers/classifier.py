@@ -49,10 +49,7 @@ class Classifier:
 
     @classmethod
     def load(cls, folder: Path, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
-        """Return the model in a folder; `labels`: see `number_labels`.
-
-        Raises as `read_classifier`, `pick_device` and `number_labels` do.
-        """
+        """Return the model in a folder, with labels as `number_labels` reads them."""
         place = pick_device(device)
         tokeniser, model = read_classifier(folder)
         known = [label for _, label in sorted(model.config.id2label.items())]
@@ -90,10 +87,7 @@ class Classifier:
     def importance(
         self, pairs: Sequence[Example], silent: Heads = (), batch: int = 32
     ) -> np.ndarray:
-        """Return the mean over pairs of |∂L/∂ξ| at ξ = 1, [heads], in nats; 0 for silent heads.
-
-        Source: Michel et al. 2019.
-        """
+        """Return mean |∂L/∂ξ| at ξ = 1 over pairs, [heads], in nats (Michel et al. 2019)."""
         gold = torch.from_numpy(self.gold(pairs)).to(self.encoder.device)
         total = np.zeros(self.encoder.grid.size)
         self.encoder.model.requires_grad_(False)
@@ -114,7 +108,7 @@ class Classifier:
     def _batches(
         self, pairs: Sequence[Example], size: int
     ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-        """Give places, and model inputs where the model is; pairs of like length together."""
+        """Yield places and model inputs on the device, pairs of similar length together."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].first + pairs[n].second))
         for start in range(0, len(order), size):
             places = order[start : start + size]
@@ -183,11 +177,7 @@ def accuracy_columns(columns: Sequence[str]) -> list[str]:
 
 
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
-    """Return the number of every label by its name in lower case: `named`, or else `known`.
-
-    Both are in the order of the numbers. Raises UserError for labels without names, and for names
-    that contradict the model's.
-    """
+    """Return the number of every label, `named` or else `known` ones in their order."""
     known, named = ([label.lower() for label in labels] for labels in (known, named))
     nameless = all(_NUMBERED.fullmatch(label) for label in known)
     if not named and nameless:

@@ -53,10 +53,7 @@ def fetch_classifier(name: str, commit: str | None) -> Path:
 
 
 def copy_classifier(name: str, commit: str | None, record: Path) -> None:
-    """Copy the files of a model into the folder of `record`, and write the record last.
-
-    Raises as `fetch_classifier` does, and UserError for a model without safetensors.
-    """
+    """Copy the files of a model into the folder of `record`, and write the record last."""
     folder = fetch_classifier(name, commit)
     check_apart(record.parent, [folder])
     paths = input_files(folder)
@@ -75,10 +72,7 @@ def training_library() -> Any:
 
 
 def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
-    """Return tokeniser and model; with `labels`, a model without a classifying layer is allowed.
-
-    Raises as `open_model` does, and UserError for missing weights.
-    """
+    """Return tokeniser and model. With `labels`, the classifying layer may be missing."""
     names: dict[str, Any] = {}
     if labels:
         names["id2label"] = dict(enumerate(labels))

@@ -117,10 +117,7 @@ def _translate_both(
 
 
 def _compare_texts(sentences: list[_Sentence], pair: PairFolder, theirs: Sides) -> str:
-    """Return the number of equal texts by the tokenizer in the export's folder, in words.
-
-    Raises HeadcountError if it writes another text for the same ids.
-    """
+    """Return the number of equal texts in words. Raises HeadcountError for a wrong text."""
     ours, (src, tgt), same, cut_otherwise = pair.segmenters()[1], theirs, 0, []
     for sentence in sentences:
         mine, other = ours.decode(sentence.ours.ids), tgt.decode(sentence.theirs.ids)
@@ -141,10 +138,7 @@ def _compare_texts(sentences: list[_Sentence], pair: PairFolder, theirs: Sides) 
 
 @torch.inference_mode()
 def _refuse_worse(model: Transformer, sentence: _Sentence) -> None:
-    """Raise HeadcountError if their translation is less likely than ours by our own model.
-
-    The log-probability of every token of both translations may differ by `NATS`.
-    """
+    """Raise HeadcountError if our model finds their translation less likely than ours."""
     ours, theirs = sentence.ours, sentence.theirs
     words = len(theirs.ids) + (not theirs.capped)  # a translation that was cut off has no end
     losses = token_losses(model, collate(ParallelText([sentence.source], [theirs.ids]), [0]))

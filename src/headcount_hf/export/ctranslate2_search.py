@@ -39,11 +39,7 @@ continues while another hypothesis may win, so that 1 would miss some."""
 def open_search(
     folder: ModelFolder, pair: PairFolder, mask: Mask, settings: TranslateSettings
 ) -> Search:
-    """Return the model in a folder, in the program of `settings.engine`.
-
-    `mask`: see `read_mask`. Raises UserError if the model was trained on other subwords, and
-    EnvironmentFault where CTranslate2 is missing.
-    """
+    """Return the model in a folder, in the program of `settings.engine`."""
     if settings.engine == "headcount":
         return open_own_search(folder, pair, mask, settings)
     load_ctranslate2()  # before any other work
@@ -51,11 +47,7 @@ def open_search(
 
 
 def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Search":
-    """Return a model on the CPU in CTranslate2.
-
-    Raises UserError for NaN or infinite weights, with which CTranslate2 would translate without a
-    warning, and EnvironmentFault where its int8 overflows.
-    """
+    """Return a model on the CPU in CTranslate2. Raises UserError for NaN weights."""
     if not all(weight.isfinite().all() for weight in what.model.parameters()):
         raise UserError(NOT_FINITE)
     sides = what.pair.segmenters()
@@ -112,10 +104,7 @@ class CTranslate2Search(Exported):
         return (task.result() for task in tasks)
 
     def _choose(self, result: Any, limit: int) -> Best:
-        """Return the best by our length penalty that ended in time, else the first, cut off.
-
-        Raises UserError for scores that are not finite, which too large weights cause.
-        """
+        """Return the best by our length penalty that ended in time, else the first, cut off."""
         if not all(map(math.isfinite, result.scores)):
             raise UserError(NOT_FINITE)
         alpha, values = self.settings.length_penalty, {}

@@ -46,11 +46,7 @@ def export_model(
     origin: dict[str, Any],
     check: Check | None = None,
 ) -> str:
-    """Write a model in one of `FORMS`, as `write_export` does, and return a summary.
-
-    `pretrained`: folder that the model was imported from, for `huggingface`. Raises UserError for
-    a model that the form cannot express.
-    """
+    """Write a model in one of `FORMS`, as `write_export` does, and return a summary."""
     if form not in FORMS:
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
     if pretrained and form != "huggingface":

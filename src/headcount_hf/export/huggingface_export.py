@@ -91,11 +91,7 @@ class HuggingFaceForm:
 
 
 def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
-    """Return a model that was trained here as a Marian (post-norm) or a Pegasus (pre-norm).
-
-    `heads`: addresses of its heads in the unpruned model. Epsilon of layer norm becomes 1e-5.
-    Raises UserError for a model that neither family can express.
-    """
+    """Return our model as a Marian (post-norm) or a Pegasus (pre-norm)."""
     kind = "pegasus" if model.settings.norm == "pre" else "marian"
     _check_ours(model, kind)
     library, values = of_hugging_face("transformers", SEQ2SEQ), _values_of_ours(model, kind)

@@ -118,10 +118,7 @@ class TokeniserSide:
 
 
 def open_by_tokeniser(folder: Path, ours: Sides, settings: DecodeSettings) -> HuggingFaceSearch:
-    """Open a folder with a tokeniser, which cuts and joins its lines.
-
-    Raises UserError for a model of several target languages, as the folder does not name one.
-    """
+    """Open a folder with a tokeniser, which cuts and joins the lines of two languages."""
     config = Config.read(folder)
     pieces = read_pieces(config)
     if any(needs_codes(config, pieces, (None, None))):

@@ -83,7 +83,7 @@ def write_measured(
 
 
 def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
-    """Return both texts; UserError unless they have the same number of lines, at least one."""
+    """Return both texts. Raises UserError unless they have equally many lines, at least one."""
     sources, references = read_clean(source), list(clean_lines(reference))
     if len(sources) != len(references) or not sources:
         raise UserError(
@@ -94,10 +94,7 @@ def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
 
 
 def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
-    """Return sentences per second as geometric mean over rounds, and its 95 % t interval.
-
-    A single round has no interval.
-    """
+    """Return sentences per second, the geometric mean over rounds, and its 95 % t interval."""
     logs = np.log(sentences / np.asarray(seconds))
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
@@ -109,11 +106,7 @@ def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str,
 def open_models(
     folders: list[Path], bpe: Path | None, decode: DecodeSettings
 ) -> tuple[list[Measured], AnySegmenter]:
-    """Return the folders, opened on the CPU, and the target's segmenter.
-
-    `bpe`: the segmented pair, or None for the first folder with subwords. Raises UserError without
-    subwords, and for a folder of an unknown kind or of other subwords.
-    """
+    """Return the folders, opened on the CPU, and the target's segmenter."""
     own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
     if bpe is None and own is None:
         raise UserError(

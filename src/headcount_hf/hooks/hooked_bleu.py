@@ -44,7 +44,7 @@ class HookedInputs(Inputs):
         return self.pair, "as --src-lang and --tgt-lang say"
 
     def load(self) -> "HookedModel":
-        """Return the model; UserError for other languages, or as `HookedFolder.check`."""
+        """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
         languages = self.model.languages
         codes = languages.source or None, languages.target or None
         check_languages(self.model.path, self.pair.split("-"), codes)

@@ -36,10 +36,7 @@ class HookedEncoder:
         self.grid = HeadGrid({"enc_self": (heads,) * len(names), "dec_self": (), "dec_enc": ()})
 
     def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
-        """Return a context with multiplied heads, as `multiplied_heads` does.
-
-        `multiplier` is [heads] or [sentences, heads], in the flat order of `grid`.
-        """
+        """Return a context that multiplies heads as `multiplied_heads` does."""
         layers = enumerate(self.outputs)
         spans = ((output, self.grid.span("enc_self", layer)) for layer, output in layers)
         return multiplied_heads(spans, multiplier)

@@ -73,12 +73,7 @@ class HookedFolder:
         return self._loaded[0]
 
     def load(self, device: str = "auto") -> HookedSeq2Seq:
-        """Return the model, in evaluation mode.
-
-        Raises UserError for a folder without a whole encoder-decoder, unknown attention, a
-        tokeniser of another model, and unknown languages. Raises EnvironmentFault where the
-        library or the device is missing.
-        """
+        """Return the model, in evaluation mode. Raises UserError for a folder that does not fit."""
         place = pick_device(device)
         return self._loaded[1].to(place)
 
@@ -139,7 +134,7 @@ class HookedFolder:
             check_forced(self.path, ids, self.languages.target)
 
     def _language(self, tokeniser: Any, name: str) -> int:
-        """Return the id of a language; UserError if the tokeniser lacks it."""
+        """Return the id of a language. Raises UserError if the tokeniser lacks it."""
         known = _languages(tokeniser)
         if name not in known:
             some = ", ".join(sorted(known)[:12])
@@ -171,7 +166,7 @@ class HookedTexts:
         return src, tgt
 
     def read(self, split: str) -> TokenisedText:
-        """Return the pairs of a split with the first reference; UserError for unequal sides."""
+        """Return the pairs of a split, with the first of several references."""
         src, tgt = (list(clean_lines(path)) for path in self.texts(split))
         if len(src) != len(tgt):
             source, target = self.texts(split)

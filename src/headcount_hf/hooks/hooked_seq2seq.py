@@ -127,11 +127,7 @@ class HookedSeq2Seq(nn.Module):
             return self.model.generate(**self._source(src, lengths), **options)
 
     def check(self, text: TokenisedText) -> None:
-        """Raise UserError unless the mask of a sentence changes this sentence, and no other.
-
-        The first pair stands twice in a batch, once with every head masked. Modules with rows in
-        another order would be masked in the wrong place without a warning.
-        """
+        """Raise UserError unless the mask of a sentence changes this sentence, and no other."""
         twice = text.part([0, 0]).resident(first_device(self)).batch([0, 1])
         rows = torch.ones(2, self.grid.size, device=twice.tgt_out.device)
         rows[1] = 0

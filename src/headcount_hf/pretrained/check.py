@@ -51,10 +51,7 @@ def compare_with_library(
 
 
 def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[tuple[Ids, Ids]]:
-    """Yield pairs of lines as our ids. Raises UserError where the library reads another id.
-
-    Lines with the name of a special piece are left out: it is text here, but a mark there.
-    """
+    """Yield lines as our ids, but those with special pieces. Raises UserError for other ids."""
     tokeniser, about, cutters = imported.tokeniser, pair.segmentation(), pair.segmenters()
     src, tgt = (read_marks(about, side) for side in (0, 1))
     ends = {tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token}
@@ -74,7 +71,7 @@ def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[tuple[Ids, Ids
 
 
 def _theirs(imported: Imported, src: Ids, tgt: Ids) -> tuple[Ids, Ids]:
-    """Return the library's ids with ends; mBART's labels have the language's code behind."""
+    """Return the library's ids with ends, and in mBART with the language's code."""
     inputs = [imported.src_rows[i] for i in [*src, EOS]]
     labels = [imported.tgt_rows[i] for i in [*tgt, EOS]]
     is_moved = imported.src_rows[EOS] != imported.tgt_rows[EOS]

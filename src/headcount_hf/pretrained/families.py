@@ -91,7 +91,7 @@ class Config(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> "Config":
-        """Return the config in a folder; UserError for one that our Transformer cannot express."""
+        """Return a folder's config. Raises UserError for one that ours cannot express."""
         path = folder / CONFIG
         try:
             values = json.loads(path.read_bytes())
@@ -145,7 +145,7 @@ class Config(BaseModel):
         return self.vocab_size, self.decoder_vocab_size or self.vocab_size
 
     def settings(self) -> ModelSettings:
-        """Return our settings of the same function; UserError for sizes that are too large."""
+        """Return our settings of the same function."""
         family, activation = self.family, self.activation_function
         values = self.model_dump(include=SAME) | {
             "d_ff": self.encoder_ffn_dim,
@@ -183,7 +183,7 @@ def settings_files(folder: Path) -> list[Path]:
 
 
 def stated(path: Path, key: str) -> Any:
-    """Return the value of a key in a JSON file, None without it; UserError if it is damaged."""
+    """Return the value of a key in a JSON file, or None. Raises UserError if it is damaged."""
     try:
         return json.loads(path.read_bytes()).get(key) if path.exists() else None
     except (ValueError, AttributeError) as fault:
@@ -191,10 +191,7 @@ def stated(path: Path, key: str) -> Any:
 
 
 def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:
-    """Raise UserError where a code, or the folder of a Marian, names a language not in the pair.
-
-    The tokenizers of other families state no pair: their src_lang is a default.
-    """
+    """Raise UserError where a code, or the folder of a Marian, contradicts the pair."""
     sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
     for side, key, language, code in sides:
         named = code or stated(folder / TOKENIZER_CONFIG, key)

@@ -45,19 +45,12 @@ def imported_files(folder: Path) -> list[Path]:
 
 
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
-    """Return the pretrained model's id for each id of source and target of a pair.
-
-    Raises UserError unless the pair was cut into its pieces.
-    """
+    """Return the pretrained model's id for every id of source and target of a pair."""
     return _read(folder, pair)[-1].rows
 
 
 def import_for(folder: Path, pair: PairFolder) -> Imported:
-    """Return the model in a folder, for a pair that is cut into its pieces.
-
-    Warns on standard error about half precision. Raises UserError as `import_model` and
-    `read_pieces` do, and if the pair was cut into other pieces.
-    """
+    """Return the model in a folder. Raises UserError for a pair of other pieces."""
     pieces, placement, _ = _read(folder, pair)
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
     if imported.format != "float32":
@@ -75,10 +68,7 @@ def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, 
 
 
 def imported_start(folder: Path, pair: PairFolder, settings: ModelSettings) -> Transformer:
-    """Return an imported model to start training from, with the dropout of the settings.
-
-    Raises UserError for other sizes in the settings, and for scores that are not the library's.
-    """
+    """Return an imported model to start training from, with the dropout of the settings."""
     imported, check = _import_checked(folder, pair, settings)
     print(f"imported {folder}: {check}", file=sys.stderr)
     return imported.model
@@ -144,10 +134,7 @@ def _source(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
-    """Return pieces, marks and ids of a pretrained model in the languages of a pair.
-
-    Raises UserError unless the pair was cut into its pieces.
-    """
+    """Return pieces, marks and ids of a model. Raises UserError for a pair of other pieces."""
     config, about = Config.read(folder), pair.segmentation()
     if LANGUAGE_CODES not in about:
         raise _other_pieces(folder, pair, "subwords of a model that was trained here")
@@ -196,10 +183,7 @@ def import_pretrained(
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
-    """Yield lines about the model in a folder, for models.yaml and an experiment.
-
-    `hub`, `commit`: name and version of a model of the hub.
-    """
+    """Yield YAML about the model in a folder, from `commit` of the hub if that is given."""
     defaults = ModelSettings().model_dump()
     sizes = Config.read(folder).settings().model_dump(exclude={"preset", "d_head"})
     name = re.sub("[^A-Za-z0-9]", "_", folder.resolve().name)

@@ -53,10 +53,7 @@ def choose_codes(
 
 
 def check_forced(folder: Path, languages: Mapping[int, str], target: str | None) -> None:
-    """Raise UserError if a folder starts translations with the code of another language.
-
-    `languages`: names by their ids.
-    """
+    """Raise UserError if a folder starts translations with another language's code."""
     for key in ("forced_bos_token_id", "decoder_start_token_id"):
         number = stated(folder / GENERATION, key)
         number = stated(folder / CONFIG, key) if number is None else number

@@ -61,7 +61,7 @@ def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list
 
 
 def stored_formats(folder: Path) -> dict[str, str]:
-    """Return the format of each weight, such as `float16`; UserError for quantised weights."""
+    """Return each weight's format, as `float16`. Raises UserError for quantised weights."""
     formats = {}
     for path in sorted(folder.glob("*.safetensors")):
         try:
@@ -82,7 +82,7 @@ def stored_formats(folder: Path) -> dict[str, str]:
 
 
 def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
-    """Return the tokeniser of a folder; UserError if the library cannot read one there."""
+    """Return the tokeniser of a folder. Raises UserError if the library cannot read one there."""
     theirs = of_hugging_face("transformers", kind)
     if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):
         raise UserError(  # the library would invent one for some families without a warning
@@ -99,7 +99,7 @@ def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[s
     The library makes up missing weights and ignores unknown ones. `more`: its arguments.
 
     Raises UserError for a folder without a model of this kind, and for pickled, quantised,
-    misshapen or non-finite weights; EnvironmentFault where the library is missing.
+    misshapen or non-finite weights, and EnvironmentFault where the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
     stored = stored_formats(folder)
@@ -119,7 +119,7 @@ def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[s
 
 
 def open_whole(folder: Path) -> nn.Module:
-    """Return an encoder-decoder; UserError if weights are missing or belong to another model."""
+    """Return an encoder-decoder. Raises UserError for missing weights or another model's."""
     model, missing, unknown = open_model(folder, SEQ2SEQ)
     if missing:
         raise drawn_at_random(folder, missing[0])
@@ -141,7 +141,7 @@ def drawn_at_random(folder: Path, weight: str) -> UserError:
 
 
 def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
-    """Return what a class of the library reads from a folder; UserError where it cannot."""
+    """Return what a class of the library reads from a folder. Raises UserError where it cannot."""
     try:
         return reader.from_pretrained(folder, **LOCAL, **more)
     except MemoryError:
@@ -157,10 +157,7 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
 
 
 def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> set[str]:
-    """Return the output layer's weight if config.json does not tie it and no file has it.
-
-    The library ties it without a warning. T5's config class even drops the value.
-    """
+    """Return the missing weight of an untied output layer, which the library would tie."""
     config, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
     if output is None or config.get("tie_word_embeddings") is not False:
         return set()
@@ -170,7 +167,7 @@ def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> 
 
 @torch.no_grad()
 def compute_sinusoids(folder: Path, model: nn.Module) -> None:
-    """Replace tables of sinusoids that a file may have rounded; UserError for other values."""
+    """Replace rounded tables of sinusoids. Raises UserError for other values."""
     for module in model.modules():
         if hasattr(module, "create_weight"):  # of Marian's and Pegasus's tables
             computed = module.create_weight()

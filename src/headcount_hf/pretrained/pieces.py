@@ -64,10 +64,7 @@ class Pieces:
         return make_pieces(self.unit, language, self.sides[side].model, Vocabulary([]), marks)
 
     def vocabulary(self, side: int, rows: list[int], counts: Counter[str]) -> Vocabulary:
-        """Return the pieces of a side in the order of our ids, with their counts in a text.
-
-        `rows`: their id for each of ours.
-        """
+        """Return the pieces of a side in the order of our ids, with their counts in a text."""
         names = {number: piece for piece, number in self.sides[side].ids.items()}
         # Unused rows of the embedding get a name, so that the ids after them stay in place.
         pieces = (protect(names.get(row, f"<row {row}>")) for row in rows[4:])
@@ -80,11 +77,7 @@ class Pieces:
 
 
 def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
-    """Return the subwords of the tokeniser beside a config, for the languages of `codes`.
-
-    Raises UserError for ids that the embedding or the files contradict, and for settings that
-    change how text is cut.
-    """
+    """Return the subwords of a model. Raises UserError for ids that its files contradict."""
     folder, kind = config.folder, config.model_type
     _check_settings(config)
     tokeniser = open_tokeniser(folder, **named_languages(codes))

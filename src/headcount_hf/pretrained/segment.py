@@ -74,7 +74,7 @@ def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:
-    """Yield the pieces of every line; UserError for a line longer than the positions."""
+    """Yield the pieces of every line. Raises UserError for a line longer than the positions."""
     for number, line in enumerate(clean_lines(path), start=1):
         pieces = cutter.pieces(references(line)[0])
         if longest is not None and len(pieces) >= longest:

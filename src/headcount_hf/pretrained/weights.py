@@ -100,11 +100,7 @@ class Imported:
 def import_model(
     folder: Path, unknown: int, start: int | None = None, src_end: int | None = None
 ) -> Imported:
-    """Return the model in a folder of Hugging Face's library, in evaluation mode.
-
-    `unknown`, `start`, `src_end`: see `number_words`. Raises UserError for models that our
-    Transformer cannot express, and for missing or misshapen weights.
-    """
+    """Return the model in a folder. Raises UserError for one that ours cannot express."""
     config = Config.read(folder)
     numbering = number_words(config, unknown, start, src_end)
     rows = numbering.rows
@@ -185,11 +181,7 @@ def fill_theirs(
     config: Config,
     ids: Sequence[Sequence[int]],
 ) -> None:
-    """Copy all weights but sinusoids of our model into a model of the library.
-
-    Every layer has the same number of heads (see `restore_heads`). `ids`: our id of
-    each of their words, of source and target.
-    """
+    """Copy our model into one of the library, with our id of each of their words."""
     into, ours = theirs.state_dict(), dict(model.named_parameters())
     order = width_order(config).argsort()
     into[_embedding("decoder")].copy_(model.tgt_embedding.weight[list(ids[1])][:, order])
