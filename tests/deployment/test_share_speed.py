@@ -45,15 +45,17 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
 @pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = [
-        "--model",
-        inputs.model.path,
-        "--bpe",
-        inputs.pair.path,
+    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path]
+    flags += [
         "--out",
         tmp_path / "speed.csv",
+        "--importance",
+        inputs.text / "importance.csv",
+        "--timed",
+        "[50]",
+        "--beam",
+        2,
     ]
-    flags += ["--importance", inputs.text / "importance.csv", "--timed", "[50]", "--beam", 2]
     flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
     assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
     rows = list(csv.DictReader((tmp_path / "speed.csv").open()))

@@ -1,7 +1,6 @@
 """Models for CTranslate2: pruned and masked ones too. Translations where the package is there."""
 
 import json
-import resource
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from small_run import segment
 
 import headcount
 from headcount.base.errors import HeadcountError, UserError
-from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.deployed import Deployed
@@ -171,24 +169,3 @@ def test_an_export_that_fails_its_check_leaves_what_was_there(bpe, two_heads, tm
         assert (tmp_path / "out").exists() == bool(earlier)
         assert not list(tmp_path.glob(".part-*"))
         assert run_script("export", words) == 0
-
-
-def test_f32_an_export_that_does_not_fit_leaves_the_earlier_one(bpe, tmp_path):
-    """A limit on file size stands in for the full disk: the weights are cut short."""
-    pytest.importorskip("ctranslate2")
-    source, out = learnt(bpe, tmp_path, UNEVEN, updates=1), tmp_path / "out"
-    what = opened(source, bpe)
-    to_ctranslate2(what, out, {"made": "before"})
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
-    try:
-        with pytest.raises(NoRoom, match="File too large: it needs more than the") as told:
-            to_ctranslate2(what, out, {"made": "now"})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-    assert told.value.filename == str(out)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-    assert not list(tmp_path.glob(".part-*"))
-    to_ctranslate2(what, out, {"made": "now"})
-    assert json.loads((out / "export.json").read_text())["provenance"] == {"made": "now"}

@@ -152,20 +152,6 @@ def test_files_that_contradict_or_are_not_read(copy, layout, name, values, messa
         pieces_of(folder)
 
 
-@pytest.mark.parametrize(
-    ("layout", "name"),
-    [
-        ("bart_json", "TokenizersBackend"), ("bart_json", "BartTokenizerFast"),
-        ("nllb_json", "PreTrainedTokenizerFast"), ("m2m100", "M2M100Tokenizer"),
-    ],
-)  # fmt: skip
-def test_known_classes_are_read(copy, layout, name):
-    folder = copy(layout)
-    before = pieces_of(folder)
-    change(folder / "tokenizer_config.json", tokenizer_class=name)
-    assert pieces_of(folder).sides[0].ids == before.sides[0].ids
-
-
 def test_a_language_behind_the_mask_has_the_id_of_its_file(copy):
     """Of a SentencePiece model alone: 94 pieces, 202 languages, <mask>, and one language more."""
     folder = copy("nllb_spm")

@@ -5,14 +5,12 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained, small_pretrained
+from small_pretrained import KINDS, UNKNOWN, WORDS, saved_pretrained, small_pretrained
 
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
-from headcount.search.beam_search import translate
 from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.weights import import_model
@@ -75,29 +73,6 @@ def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
     assert gradients[0].keys() == gradients[1].keys() and "output_bias" not in gradients[0]
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradient, gradients[1][name], atol=1e-10, rtol=0, msg=name)
-
-
-LONGEST = 12
-
-
-@torch.no_grad()
-def test_translations_are_those_of_their_search(pair):
-    """Beams of 3, no length penalty."""
-    theirs, ours = pair
-    settings = DecodeSettings(
-        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
-    )
-    found = translate(ours.model, TEXT.src, settings)
-    assert max(len(translation.ids) for translation in found) > 5
-    pad, start, end = (ours.tgt_rows[i] for i in (PAD, BOS, EOS))
-    for sentence, translation in zip(TEXT.src, found, strict=True):
-        generated = theirs.generate(
-            torch.tensor([[ours.src_rows[i] for i in [*sentence, EOS]]]),
-            num_beams=3, length_penalty=0.0, early_stopping="never", max_new_tokens=LONGEST,
-            do_sample=False, forced_eos_token_id=None, decoder_start_token_id=start,
-            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end, LONGEST)],
-        )[0].tolist()  # fmt: skip
-        assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
 
 
 @pytest.mark.parametrize(
