@@ -217,7 +217,7 @@ def test_a_model_of_another_direction_is_refused_by_the_plan(plan_of, folder):
     [
         ({"encoder_attention_heads": 8, "decoder_attention_heads": 8}, "heads: 8, found 4"),
         ({"encoder_ffn_dim": 64, "decoder_ffn_dim": 64}, "d_ff: 64, found 48"),
-        ({"d_model": 30}, "config.json: encoder_attention_heads: expected a number that divides"),
+        ({"d_model": 30}, "config.json: encoder_attention_heads: "),
     ],
 )
 @pytest.mark.parametrize("fetched", [False, True])

@@ -1,9 +1,7 @@
 """Import of pretrained models, from folder to folder."""
 
-import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.files import check_apart, read_json, sha256, write_json
+from headcount.base.files import read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.fetching.models import RECORD
-from headcount.library.model import Model, load, origin_of
 from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.model_folder import ModelFolder
@@ -27,11 +24,11 @@ from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.score import mean_loss
 from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
 from headcount_hf.pretrained.check import compare_with_library
-from headcount_hf.pretrained.families import Codes, Config, check_sizes
+from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.languages import GENERATION, Placement, place_marks
 from headcount_hf.pretrained.library import input_files, no_weights
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
-from headcount_hf.pretrained.segment import LANGUAGE_CODES, segment_pretrained
+from headcount_hf.pretrained.segment import LANGUAGE_CODES
 from headcount_hf.pretrained.weights import Imported, Numbering, import_model, number_words
 
 
@@ -156,30 +153,6 @@ def _other_pieces(folder: Path, pair: PairFolder, wrong: str) -> UserError:
         f"{pair.path}: expected text cut into the pieces of {folder}, found {wrong}; "
         "run scripts/segment.py"
     )
-
-
-def import_pretrained(
-    folder: str | Path,
-    src_lang: str,
-    tgt_lang: str,
-    out: str | Path,
-    codes: Codes = (None, None),
-    device: str = "auto",
-) -> Model:
-    """Write a model of Hugging Face's library as one of ours, with its subwords, and load it.
-
-    `codes`: the model's codes of both languages, where they are not their names. Raises UserError
-    for a model that ours cannot express, and for damaged or missing files.
-    """
-    theirs, no_text = Path(folder), Path(os.devnull)
-    check_apart(Path(out), [theirs])
-    with tempfile.TemporaryDirectory() as work:
-        pieces, model = Path(work, "pieces"), Path(work, "model")
-        both = (no_text, no_text), (no_text, no_text)
-        segment_pretrained(theirs, (src_lang, tgt_lang), *both, pieces, codes)
-        write_imported(theirs, PairFolder(pieces), model, origin_of(imported_files(theirs)))
-        load(model, pieces, "cpu").save(out)
-    return load(out, device=device)
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
