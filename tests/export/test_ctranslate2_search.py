@@ -16,7 +16,6 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.lines import clean_lines
 from headcount.deployment.deployed import Deployed
-from headcount.model import machine
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -25,12 +24,6 @@ from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_searc
 from headcount_hf.export.exported import Best
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

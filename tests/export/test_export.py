@@ -15,7 +15,6 @@ from headcount.base.errors import HeadcountError, UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.deployed import Deployed
-from headcount.model import machine
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.agreement import Agreement, check_export
@@ -29,12 +28,6 @@ NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
 DECODE = DecodeSettings(beam=3, max_length_factor=2.0, max_length_extra=5)
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Initializing zero-element")]
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

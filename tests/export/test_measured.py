@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-import torch
 from learnt_model import LEARNT, learnt
 from script_runner import run_script
 from small_run import segment
@@ -13,17 +12,10 @@ from small_tokenizers import write_small, write_text
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
-from headcount.model import machine
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount_hf.export.huggingface_search import open_by_tokeniser
 from headcount_hf.export.measured import COLUMNS, open_models, speed
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 def test_speed_and_its_interval():

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from script_runner import run_script
 from small_marian import write_marian
 from small_pretrained import EndAtLongest
@@ -13,7 +12,6 @@ from small_run import SmallRun, segment
 
 from headcount.data.fetching.models import RECORD
 from headcount.data.text import read_clean
-from headcount.model import machine
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.imports import write_imported
@@ -24,12 +22,6 @@ pytestmark = pytest.mark.slow
 SEARCH = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01, "--max-length-extra", 20]
 SILENT = ["enc_self.0.1", "enc_self.1.0", "dec_self.0.0", "dec_self.0.1", "dec_self.0.2",
           "dec_self.0.3", "dec_enc.1.2"]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

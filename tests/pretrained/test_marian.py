@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from script_runner import run_script
 from small_marian import write_marian
 from small_run import segment
-from small_tokenizers import pieces_of, write_small, write_text
+from small_tokenizers import pieces_of
 from torch import nn
 
 from headcount.base.errors import UserError
@@ -25,11 +24,10 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.sentencepieces import Marks, SentencePieces
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import Vocabulary
-from headcount.model.attention import sinusoids
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.check import compare_with_library
-from headcount_hf.pretrained.families import Config, check_sizes
+from headcount_hf.pretrained.families import check_sizes
 from headcount_hf.pretrained.imports import describe, import_for, write_imported, write_imported_run
 from headcount_hf.pretrained.segment import segment_pretrained
 
@@ -239,43 +237,3 @@ def test_scores_are_the_librarys_and_another_model_is_refused(opus):
         imported.theirs.model.decoder.layers[1].fc2.weight[0, 0] += 0.01
     with pytest.raises(UserError, match=r"opus: expected the scores of transformers"):
         compare_with_library(imported, text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", ["nllb_spm", "mbart_json", "bart_merges", "pegasus_spm"])
-def test_every_family_is_a_run_whose_scores_were_compared(layout, tmp_path):
-    """Trees are refused for sources with a mark, to which heads would attend as to a word."""
-    text = write_text(tmp_path / "text")
-    small = write_small(layout, tmp_path / "their", text)
-    texts = (text, text), (text, text)
-    segment_pretrained(small.folder, ("en", "de"), *texts, tmp_path / "bpe", small.codes)
-    pair, settings = PairFolder(tmp_path / "bpe"), Config.read(small.folder).settings()
-    write_imported_run(small.folder, pair, settings, CPU, tmp_path / "run", {})
-    check = read_json(tmp_path / "run" / "import.json")["check"]
-    assert check["largest_gap"] <= 1e-5 * check["largest_score"]
-    cutter, tree = pair.segmenters()[0], Tree("s", ["the", "ma"], [], "the ma")
-    if small.family == "pegasus":
-        assert align_trees([tree], cutter)[1]["sentences"] == 1
-    else:
-        with pytest.raises(UserError, match="trees: expected sentences of words alone"):
-            align_trees([tree], cutter)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_weights_give_the_librarys_scores_in_fp32(opus, tmp_path, dtype):
-    """Rounded sinusoids in the file make no difference."""
-    copy = shutil.copytree(opus / "opus", tmp_path / "opus")
-    path = copy / "model.safetensors"
-    weights = load_file(path)
-    for side in ("encoder", "decoder"):
-        sines = sinusoids(64, 32)
-        halves = torch.cat((sines[:, 0::2], sines[:, 1::2]), 1)
-        weights[f"model.{side}.embed_positions.weight"] = halves
-    weights = {name: weight.to(dtype) for name, weight in weights.items()}
-    save_file(weights, path, metadata={"format": "pt"})
-    pair = PairFolder(opus / "bpe")
-    imported = import_for(copy, pair)
-    assert {weight.dtype for weight in imported.model.parameters()} == {torch.float32}
-    check = compare_with_library(imported, pair.read("dev"))
-    assert check["largest_gap"] <= 1e-5 * check["largest_score"]
