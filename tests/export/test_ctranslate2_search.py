@@ -23,6 +23,7 @@ from headcount_hf.export import ctranslate2_export
 from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search, search_with
 from headcount_hf.export.exported import Best
 
+pytest.importorskip("ctranslate2")
 pytestmark = pytest.mark.slow
 
 
@@ -52,7 +53,6 @@ MASK = ["enc_self.0.1", "dec_enc.1.0"]
 @pytest.mark.parametrize("threads", [1, 2])
 def test_it_translates_as_ours_does(small, alpha, mask, threads):
     """Every search ends by itself, and with a penalty CTranslate2 has patience."""
-    pytest.importorskip("ctranslate2")
     wide = {"length_penalty": alpha, "max_length_factor": 4.0}
     ours, counts = lines_of(small, "headcount", mask, **wide)
     assert ours[1] == "" and (counts["empty"], counts["capped"]) == (1, 0)
@@ -60,7 +60,6 @@ def test_it_translates_as_ours_does(small, alpha, mask, threads):
 
 
 def test_a_mask_makes_a_difference_and_int8_does_not(small):
-    pytest.importorskip("ctranslate2")
     blind = [head.name() for head in small[0].settings.grid.heads() if head.kind == "dec_enc"]
     assert lines_of(small, "ctranslate2", blind)[0] != lines_of(small, "ctranslate2")[0]
     assert lines_of(small, "ctranslate2-int8")[0] == lines_of(small, "headcount")[0]
@@ -68,7 +67,8 @@ def test_a_mask_makes_a_difference_and_int8_does_not(small):
 
 def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     """As where CTranslate2 was imported first, or CT2_USE_MKL is 0: without MKL it has no int16."""
-    package = pytest.importorskip("ctranslate2")
+    import ctranslate2 as package
+
     monkeypatch.setattr(ctranslate2_export.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(package, "get_supported_compute_types", lambda device: {"int8", "float32"})
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
@@ -97,7 +97,6 @@ def test_mkl_is_set_before_the_package_is_imported(monkeypatch, capability, befo
 
 def test_every_output_ends_at_its_own_limit(small):
     """At most int(0.1 · length) + 3 subwords with EOS; batches share the longest of theirs."""
-    pytest.importorskip("ctranslate2")
     model, pair, lines = small
     short = {"max_length_factor": 0.1, "max_length_extra": 3}
     search = open_search(model, pair, (), settings("ctranslate2", **short))
@@ -123,7 +122,6 @@ def test_our_length_penalty_chooses_among_its_hypotheses(small):
     2 subwords of -1 nats: theirs -0.5, ours -6/7 = -0.857. 8 subwords of -3.2 nats: theirs -0.4,
     so that it comes first, ours -19.2/13 = -1.477. With 7 as the longest it would not count.
     """
-    pytest.importorskip("ctranslate2")
     model, pair, lines = small
     search = open_search(model, pair, (), settings("ctranslate2", length_penalty=1.0))
     word = search.sides[1].vocabulary.pieces([5])[0]
@@ -136,7 +134,8 @@ def test_our_length_penalty_chooses_among_its_hypotheses(small):
 
 
 def test_the_record_names_the_program(small, tmp_path, monkeypatch, capfdbinary):
-    package = pytest.importorskip("ctranslate2")
+    import ctranslate2 as package
+
     model, pair, lines = small
     text = "".join(f"{line}\n" for line in lines)
     (tmp_path / "source").write_text(text)
@@ -174,7 +173,6 @@ def test_what_it_cannot_do_is_refused(small, monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_numbers_that_are_not_finite_are_refused(small, alpha):
     """CTranslate2 itself translates by them without a word."""
-    pytest.importorskip("ctranslate2")
     penalised = settings("ctranslate2", length_penalty=alpha)
     with torch.no_grad():
         damaged = Deployed.open(*small[:2])
@@ -189,7 +187,6 @@ def test_numbers_that_are_not_finite_are_refused(small, alpha):
 
 
 def test_a_source_longer_than_its_positions_is_named(small):
-    pytest.importorskip("ctranslate2")
     model, pair, lines = small
     search = open_search(model, pair, (), settings("ctranslate2", max_source=2000))
     assert isinstance(search, CTranslate2Search) and search.positions == 1024

@@ -27,6 +27,7 @@ BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
 DECODE = DecodeSettings(beam=3, max_length_factor=2.0, max_length_extra=5)
 
+pytest.importorskip("ctranslate2")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Initializing zero-element")]
 
 
@@ -62,7 +63,6 @@ def agreement(what, engine, text) -> Agreement:
 )
 def test_an_exported_model_translates_alike(bpe, tmp_path, heads, padded, capsys):
     """Layers get as many heads as the largest one of their side."""
-    pytest.importorskip("ctranslate2")
     model = learnt(bpe, tmp_path, heads)
     flags = ["--model", model, "--bpe", bpe, "--out", tmp_path / "out"]
     flags += ["--check", tmp_path / "learnt.txt", "--beam", 3]
@@ -77,7 +77,6 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, padded, capsys
 
 def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, monkeypatch):
     """Scores agree, so that only the search can be at fault; the first sentence is right."""
-    pytest.importorskip("ctranslate2")
     what = opened(two_heads / "model", bpe)
     engine = to_ctranslate2(what, tmp_path / "out")
     right = CTranslate2Search.translate
@@ -93,7 +92,6 @@ def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, 
 
 def test_another_translation_that_is_as_likely_is_accepted(bpe, two_heads, tmp_path, monkeypatch):
     """The beginning of our translation, cut off without an end, is never less likely."""
-    pytest.importorskip("ctranslate2")
     what = opened(two_heads / "model", bpe)
     engine = to_ctranslate2(what, tmp_path / "out")
     right = CTranslate2Search.translate
@@ -107,7 +105,6 @@ def test_another_translation_that_is_as_likely_is_accepted(bpe, two_heads, tmp_p
 
 
 def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
-    pytest.importorskip("ctranslate2")
     gates = np.ones(make_model(heads=UNEVEN).grid.size)
     gates[[0, 5, 6, 7, 8, 9]], gates[12] = 0.0, 0.5  # all decoder self-attention among them
     folder = learnt(bpe, tmp_path, UNEVEN, gates=torch.tensor(gates, dtype=torch.float32))
@@ -152,7 +149,6 @@ def test_an_input_is_never_replaced(bpe, tmp_path, capsys):
 
 
 def test_an_export_that_fails_its_check_leaves_what_was_there(bpe, two_heads, tmp_path, capsys):
-    pytest.importorskip("ctranslate2")
     words = ["--model", two_heads / "model", "--bpe", bpe, "--out", tmp_path / "out"]
     (tmp_path / "empty.txt").write_text("\n")
     for earlier in (set(), {"model.bin", "export.json"}):

@@ -65,33 +65,25 @@ def _fine_tune(
     library.set_seed(seed)
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)
-    rows = _encoded(pairs, tokeniser, model.config.label2id)
+    texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
+    encoded["labels"] = [model.config.label2id[pair.label.lower()] for pair in pairs]
+    rows = [dict(zip(encoded, row, strict=True)) for row in zip(*encoded.values(), strict=True)]
+    whole = (path.parent for path in states.glob("checkpoint-*/trainer_state.json"))
+    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
     trainer = library.Trainer(
         model=model,
         args=_arguments(library, settings, seed, states, len(rows), model.config.hidden_size),
         train_dataset=rows,
         data_collator=library.DataCollatorWithPadding(tokeniser),
     )
-    done = trainer.train(resume_from_checkpoint=_last_state(states))
+    done = trainer.train(resume_from_checkpoint=last and str(last))
     model.save_pretrained(out, max_shard_size="100GB")
     tokeniser.save_pretrained(out)
     for path in out.iterdir():  # other files are not needed
         if path.name not in CLASSIFIER_FILES:
             path.unlink()
     return {"pairs": len(rows), "labels": names, "updates": done.global_step}
-
-
-def _encoded(
-    pairs: Sequence[Example], tokeniser: Any, numbers: dict[str, int]
-) -> list[dict[str, Any]]:
-    """Return the pairs for the library's trainer, with the numbers of the labels."""
-    texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
-    encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
-    return [
-        {name: values[place] for name, values in encoded.items()}
-        | {"labels": numbers[pair.label.lower()]}
-        for place, pair in enumerate(pairs)
-    ]
 
 
 def _arguments(
@@ -118,9 +110,3 @@ def _arguments(
     )
     arguments._n_gpu = min(1, arguments.n_gpu)  # it would take a batch on every GPU
     return arguments
-
-
-def _last_state(states: Path) -> str | None:
-    """Return the newest complete state, or None."""
-    whole = (path.parent for path in states.glob("checkpoint-*/trainer_state.json"))
-    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default="")) or None
