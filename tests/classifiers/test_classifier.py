@@ -11,10 +11,7 @@ from script_runner import run_script
 from small_bert import WORDS, pairs, save_bert, write_pairs
 from torch.nn import functional
 
-from headcount.ablation.pruning_orders import list_curves
-from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings
 from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount.model.observed import watch_inputs
@@ -158,31 +155,6 @@ def test_importance_of_what_is_left_is_that_of_a_model_without_the_head(folder, 
     assert measured[place] == 0
     assert measured[left] == pytest.approx(expected[left], rel=1e-4, abs=1e-7)
     assert measured[left] != pytest.approx(classifier.importance(found)[left], rel=1e-3)
-
-
-class Scripted:
-    """A layer of four heads in which 1 does the work of 0 once that is gone."""
-
-    grid = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
-
-    def importance(self, silent: tuple[int, ...]) -> np.ndarray:
-        values = np.array([1.0, 9.0 if 0 in silent else 2.0, 3.0, 4.0])
-        values[list(silent)] = 0
-        return values
-
-
-@pytest.mark.parametrize(
-    "reestimate, expected",
-    [
-        (False, [(), (0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)]),
-        (True, [(), (0,), (0, 2), (0, 2, 3), (0, 1, 2, 3)]),  # 1 is worth 9 by now
-    ],
-)
-def test_importance_is_measured_anew_if_asked(reestimate, expected):
-    asked = AblationSettings(steps=4, draws=0, reestimate=reestimate)
-    found = list_curves(Scripted.grid, Scripted().importance, np.zeros(4), asked, seed=1)
-    orders = {(curve.scope, curve.order): curve.sets for curve in found}
-    assert orders["all", "importance"] == orders["all", "importance_raw"] == expected
 
 
 def test_accuracy_of_resamples_by_hand():

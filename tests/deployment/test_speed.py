@@ -22,7 +22,6 @@ from headcount.deployment.speed import (
     read_sources,
     take_turns,
     time_in_turns,
-    write_speed,
 )
 from headcount.model import machine
 from headcount.model.transformer import Transformer
@@ -175,16 +174,6 @@ def test_the_script_times_models_from_files(folder, bpe):
     assert (
         len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
     )  # models; cutting, codes, words; text
-
-
-def test_models_of_another_vocabulary_are_refused_before_the_work(folder, bpe):
-    facts = json.loads((folder / "baseline" / "model.json").read_text())
-    facts["vocabularies"]["src"] = "0" * 64
-    (folder / "baseline" / "model.json").write_text(json.dumps(facts))
-    models = {run: ModelFolder(folder / run) for run in ("scratch-gates-all-l1", "baseline")}
-    with pytest.raises(UserError, match="not the vocabulary that the model in .*baseline was"):
-        write_speed(models, PairFolder(bpe), SpeedSettings(), DECODE, folder / "speed.csv", {})
-    assert not (folder / "speed.csv").exists()
 
 
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):

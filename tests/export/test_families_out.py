@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_marian import write_marian
 from small_pretrained import small_pretrained
-from small_tokenizers import LAYOUTS, LINES, RAW, Small, write_small, write_text
+from small_tokenizers import LINES, RAW, Small, write_small, write_text
 
 import headcount
 from headcount.base.errors import UserError
@@ -73,7 +73,11 @@ def write_apart(folder, text) -> Small:
 
 
 TUNED = ("marian_apart", "marian", "nllb_json", "bart_json")
-CASES = [*((layout, False) for layout in LAYOUTS[1:]), *((layout, True) for layout in TUNED)]
+PLAIN = ("m2m100", "nllb_json", "nllb_spm", "mbart_json", "mbart50_json", "pegasus_json")
+CASES = [
+    *((layout, False) for layout in (*PLAIN, "bart_json")),
+    *((layout, True) for layout in TUNED),
+]
 
 
 @pytest.mark.parametrize(("layout", "tuned"), CASES)
@@ -106,9 +110,10 @@ def test_the_folders_own_tokenizer_reads_and_writes_what_we_do(layout, tuned, tm
         assert not (tmp_path / "out").exists()
         return
     told = export()
-    if not tuned:
+    if not tuned:  # a prefix of the target is given to CTranslate2, too
+        check.write_text("\n".join(KNOWN) + "\n", encoding="utf-8")
         summary = export_model(what, "ctranslate2", None, tmp_path / "fast", {}, compare)
-        assert "translations are the same" in summary
+        assert "3 of 3 translations are the same" in summary
     same, compared = map(int, re.search(r"; (\d) of (\d) texts are the same", told).groups())
     cut = int((re.search(r"it cuts (\d) lines in another", told) or [0, 0])[1])
     assert same + cut == compared >= 2
