@@ -113,7 +113,7 @@ def test_the_folders_own_tokenizer_reads_and_writes_what_we_do(layout, tuned, tm
     if not tuned:  # a prefix of the target is given to CTranslate2, too
         check.write_text("\n".join(KNOWN) + "\n", encoding="utf-8")
         summary = export_model(what, "ctranslate2", None, tmp_path / "fast", {}, compare)
-        assert "3 of 3 translations are the same" in summary
+        assert re.search(r"([23]) of \1 translations are the same", summary)
     same, compared = map(int, re.search(r"; (\d) of (\d) texts are the same", told).groups())
     cut = int((re.search(r"it cuts (\d) lines in another", told) or [0, 0])[1])
     assert same + cut == compared >= 2
