@@ -5,7 +5,7 @@ Without an experiment, all of config/corpora.yaml.
 
 from pathlib import Path
 
-from headcount.base import command
+from headcount.base.command import Flags, flag, script, switch
 from headcount.base.settings.corpora import check_corpora, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.names import parse_pair
@@ -13,12 +13,12 @@ from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.fetching.listing import list_corpora
 
 
-def main() -> None:
-    """Read the flags and print the list."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--experiment", help="list what this experiment needs, such as multi30k")
-    parser.add_argument("--ask", action="store_true", help="ask servers for sizes nothing says")
-    args = parser.parse_args()
+@script(
+    flag("[--experiment]", "list what this experiment needs, such as multi30k"),
+    switch("--ask", "ask servers for sizes that no file names"),
+)
+def main(args: Flags) -> None:
+    """Print the list."""
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
         settings = load_experiment(args.experiment, Path("config"))
@@ -29,7 +29,3 @@ def main() -> None:
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
     for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
         print(line)
-
-
-if __name__ == "__main__":
-    command.run(main)

@@ -209,7 +209,7 @@ def _runs(process: int) -> bool:
         ("import_model", "--bpe x --pretrained in --out in"),
         ("imported_run", "--bpe in --pretrained x --out in/run"),
         ("train", "--bpe x --seed 1 --state s --run baseline --pretrained link --out in"),
-        ("gates", "--bpe x --seed 1 --state s --run y --init-from in/model --out in"),
+        ("prune", "--bpe x --seed 1 --state s --run y --init-from in/model --out in"),
         ("segment", "--src-lang a --tgt-lang b --pretrained in --out-folder link/bpe"
          " --train-src x --train-tgt x --dev-src x --dev-tgt x"),
         ("bpe", "--src-lang a --tgt-lang b --out-folder in"

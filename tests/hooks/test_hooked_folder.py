@@ -162,7 +162,7 @@ def test_importance_by_command_is_that_of_the_imported_model(origin, tmp_path):
     ours = ["--model", tmp_path / "model", "--bpe", tmp_path / "bpe", "--out", tmp_path / "a.csv"]
     theirs = ["--model", opus, "--text", text, "--out", tmp_path / "b.csv"]
     assert run_script("importance", [*ours, *asked]) == 0
-    assert run_script("hooked_importance", [*theirs, *asked]) == 0
+    assert run_script("importance", [*theirs, *asked]) == 0
     grid = HookedFolder(opus).load().grid
     for statistic in ("importance", "importance_first_half", "importance_second_half"):
         expected, found = (
@@ -199,7 +199,7 @@ def test_masking_by_command(folder, tmp_path):
     """References are what T5 says without one group of heads: with it masked BLEU is 100."""
     given = ["--model", folder / "t5", "--text", folder / "text"]
     ranking, out = tmp_path / "importance.csv", tmp_path / "masking.csv"
-    assert run_script("hooked_importance", [*given, "--out", ranking]) == 0
+    assert run_script("importance", [*given, "--out", ranking]) == 0
     masked = inputs(folder, "t5").load()
     values = read_head_values(ranking, "importance", masked.grid)
     assert (values > 0).all()
@@ -209,7 +209,7 @@ def test_masking_by_command(folder, tmp_path):
     (folder / "text/dev.tgt").write_text("".join(f"{line}\n" for line in said))
     given += ["--src-lang", "en", "--tgt-lang", "art", "--seed", 1, "--own", ranking]
     given += ["--groups", 2, "--draws", 1, "--test-sets", '["dev"]', "--out", out]
-    assert run_script("hooked_masking", [*given, *GIVEN]) == 0
+    assert run_script("masking", [*given, *GIVEN]) == 0
     rows = [row for _, row in read_csv(out, masking.COLUMNS)]
     found = {(row["order"], row["index"]): row for row in rows}
     assert float(found["group", "1"]["bleu"]) == pytest.approx(100)
@@ -224,7 +224,7 @@ def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):
     out = tmp_path / "ablation.csv"
     given = ["--model", origin / "opus", "--text", origin / "text", "--out", out]
     given += ["--src-lang", "en", "--tgt-lang", "art", "--test-sets", '["dev"]', "--sentences", 2]
-    assert run_script("hooked_ablation", [*given, *GIVEN]) == 0
+    assert run_script("ablation", [*given, *GIVEN]) == 0
     rows = [row for _, row in read_csv(out, COLUMNS)]
     names = [head.name() for head in HookedFolder(origin / "opus").load().grid.heads()]
     single = [row["heads"] for row in rows if row["order"] == "single"]
@@ -337,7 +337,7 @@ def test_a_folder_without_a_tokeniser_says_what_to_do(folder, form, capsys):
     for file in path.glob("tokenizer*"):
         file.unlink()
     given = ["--model", path, "--text", folder / "text", "--out", folder / "out.csv"]
-    assert run_script("hooked_importance", given) == 2
+    assert run_script("importance", given) == 2
     told = capsys.readouterr().err
     assert f"{path}: expected a tokeniser beside the weights, found no file of one" in told
     assert "copy the tokeniser that the model was trained with here" in told

@@ -193,10 +193,10 @@ PARSED = {
     " --out measured.csv": "the same",
     f"python scripts/measure.py --models translator exported as_pegasus --source {TEST}.src"
     f" --reference {TEST}.tgt --out measured.csv": "minutes; test_measured.py has a smaller text",
-    "python scripts/hooked_importance.py --model models/t5-small --text text"
+    "python scripts/importance.py --model models/t5-small --text text"
     ' --prefix "translate English to German: " --out importance.csv': "a model;"
     " test_hooked_folder.py has one",
-    "python scripts/hooked_masking.py --model models/t5-small --text text --src-lang en"
+    "python scripts/masking.py --model models/t5-small --text text --src-lang en"
     ' --tgt-lang de --prefix "translate English to German: " --seed 1 --own importance.csv'
     " --test-sets '[\"test\"]' --out masking.csv": "a model; test_hooked_folder.py has one",
     "python -m benchmarks.pretrained": "a minute; test_benchmark_pretrained.py runs parts of it",
@@ -399,8 +399,8 @@ def test_flags_are_known(command, monkeypatch):
     class Parsed(Exception):
         """The command's own parser took its flags; the work would begin."""
 
-    def parse_args(parser):
-        parse(parser)
+    def parse_args(parser, **options):
+        parse(parser, **options)
         raise Parsed
 
     parse = argparse.ArgumentParser.parse_args
