@@ -12,7 +12,6 @@ from headcount_hf.hooks.opened import SEARCHED, open_inputs
 
 @script("--model", "[--bpe]", "--text", *SEARCHED, out="CSV to write")
 def main(args: Flags, ablation: AblationSettings, decode: DecodeSettings) -> None:
-    """Write BLEU under every mask as CSV, and a JSON beside it."""
     inputs, facts = open_inputs(args, decode)
     origin = args.origin(inputs.files(with_dev(ablation)), **facts)
     write_ablation(inputs, ablation, args.out, origin)

@@ -22,7 +22,6 @@ from headcount.store.model_folder import open_model
     out="JSON to write",
 )
 def main(args: Flags, compute: Compute) -> None:
-    """Write the weights as JSON."""
     head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
     model, pair = open_model(args, compute.threads)
     origin = args.origin(model.files, pair.files(), *texts, compute=None)

@@ -20,7 +20,6 @@ from headcount.base.files import read_json
     out="figure to write",
 )
 def main(args: Flags) -> None:
-    """Draw the figure."""
     if args.out.suffix not in (".svg", ".pdf", ".png"):
         raise UserError(f"{args.out}: expected a name that ends in .svg, .pdf, .png")
     use_style()

@@ -20,7 +20,6 @@ from headcount.scoring.bleu import doubts, score_files
     out="scores to write",
 )
 def main(args: Flags) -> None:
-    """Write the scores as JSON."""
     words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)
     warnings = doubts(scores, args.translations, args.references)

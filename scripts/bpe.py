@@ -10,7 +10,6 @@ from headcount.data.bpe import segment_corpus
 
 @script(*CLEANED, "--pretokenised", "--out-folder")
 def main(args: Flags, bpe: BpeSettings, spelling: SpellingSettings) -> None:
-    """Segment the corpus and print how many merges were learnt."""
     learnt = segment_corpus(
         (args.train_src, args.train_tgt),
         (args.dev_src, args.dev_tgt),

@@ -15,7 +15,6 @@ from headcount.base.command import Flags, path, script
     out="folder of the table",
 )
 def main(args: Flags) -> None:
-    """Write the table."""
     files = [path for given in args.results for path in result_files(given)]
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "claims")
     origin = args.origin(files, modules=chapter.modules)

@@ -25,7 +25,6 @@ _LABELS = "names of the model's labels in the order of their numbers; default: t
     out="folder to write to",
 )
 def main(args: Flags, ablation: ClassifierSettings) -> None:
-    """Write accuracy under every mask as CSV, and JSON beside it."""
     use_threads(ablation.threads)
     texts = {DEV: args.dev, "matched": args.matched, "mismatched": args.mismatched}
     folder = fetch_classifier(args.model, args.revision)

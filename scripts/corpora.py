@@ -18,7 +18,6 @@ from headcount.data.fetching.listing import list_corpora
     switch("--ask", "ask servers for sizes that no file names"),
 )
 def main(args: Flags) -> None:
-    """Print the list."""
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
         settings = load_experiment(args.experiment, Path("config"))

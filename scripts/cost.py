@@ -17,7 +17,6 @@ LATER = ("cost", "report")
     path("--benchmarks", "folder of <rule>/<job>.tsv; it may be empty"), out="folder of the tables"
 )
 def main(args: Flags) -> None:
-    """Write the table."""
     files = sorted(args.benchmarks.glob("*/*.tsv"))
     data = Data({"benchmarks": [path for path in files if path.parent.name not in LATER]}, {})
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "cost")

@@ -14,7 +14,6 @@ from headcount_hf.pretrained.describe import describe
     flag("[--hub]", "name on the hub, such as Helsinki-NLP/opus-mt-en-de"),
 )
 def main(args: Flags) -> None:
-    """Print the lines."""
     if args.hub or args.revision:
         fetch_commit(args.hub, args.revision, args.pretrained)
     print("\n".join(describe(args.pretrained, args.hub, args.revision)))

@@ -10,5 +10,4 @@ from headcount.data.fetching.download import fetch_corpus
 
 @script("--corpus", "--entry", MANIFEST)
 def main(args: Flags) -> None:
-    """Fetch the corpus."""
     fetch_corpus(args.corpus, args.entry, args.out.parent)

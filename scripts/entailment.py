@@ -11,5 +11,4 @@ from headcount.data.entailment import write_parts
 
 @script("--raw", out="folder to write to")
 def main(args: Flags, parts: EntailmentSettings) -> None:
-    """Write the parts, and how many pairs each has."""
     write_parts(args.raw, parts, args.out)

@@ -23,7 +23,6 @@ from headcount_hf.export.export import FORMS, export_model, files_of
     folder="folder to write",
 )
 def main(args: Flags, decode: DecodeSettings) -> None:
-    """Write the folder, and print what it is, and how far it translates alike."""
     if args.check and args.to == "headcount":
         raise UserError("--check: expected with --to ctranslate2 or huggingface, found headcount")
     folder, pair = open_model(args, decode.threads)

@@ -9,5 +9,4 @@ from headcount_hf.classifiers.classifier_files import copy_classifier
 
 @script(flag("--model", "a local folder, or a name on the hub"), "[--revision]", MANIFEST)
 def main(args: Flags) -> None:
-    """Fetch the model."""
     copy_classifier(args.model, args.revision, args.out)

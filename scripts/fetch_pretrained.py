@@ -10,5 +10,4 @@ from headcount.data.fetching.models import fetch_model
 
 @script(flag("--name", "name of the model in config/models.yaml"), "--entry", MANIFEST)
 def main(args: Flags) -> None:
-    """Fetch the model."""
     fetch_model(args.name, args.entry, args.out.parent)

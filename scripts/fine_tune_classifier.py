@@ -16,7 +16,6 @@ TRAIN = path("--train", "labelled pairs, in a format of MultiNLI")
 
 @script("--model", "--seed", "--state", TRAIN, folder="folder of the run")
 def main(args: Flags, fine_tuning: FineTuningSettings) -> None:
-    """Fine-tune, and write the folder of the run."""
     use_threads(fine_tuning.threads)
     start = fetch_classifier(str(args.model), None)
     origin = args.origin(args.train, input_files(start), packages=HUGGING_FACE)

@@ -10,7 +10,6 @@ from headcount_hf.pretrained.imports import imported_files, write_imported
 
 @script("--bpe", "--pretrained", folder="folder of our model")
 def main(args: Flags) -> None:
-    """Import the model, and write its folder."""
     pair = PairFolder(args.bpe)
     origin = args.origin(imported_files(args.pretrained), pair.files())
     write_imported(args.pretrained, pair, args.out, origin)

@@ -17,7 +17,6 @@ MEASURE = flag("--measure", "quantity of a head", choices=MEASURES, default="imp
 
 @script("--model", "[--bpe]", "[--text]", *HOOKED, MEASURE, out="CSV to write")
 def main(args: Flags, importance: ImportanceSettings) -> None:
-    """Write the values as CSV, and a JSON beside it."""
     if args.measure == "loss_change" and is_hooked(args.model):
         raise UserError(f"--measure: loss_change expects a model of ours, found {args.model}")
     model, texts, files, facts = open_texts(args, importance.data, importance.threads)

@@ -10,7 +10,6 @@ from headcount.store.model_folder import open_model
 
 @script("--model", "--bpe", out="CSV to write")
 def main(args: Flags, importance: ImportanceSettings, speed: SpeedSettings) -> None:
-    """Write the times as CSV, and a JSON beside it."""
     model, pair = open_model(args, speed.threads)
     origin = args.origin(model.files, pair.files(with_text(importance.data)))
     write_importance_speed(model, pair, importance, speed, args.out, origin)

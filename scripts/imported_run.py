@@ -16,7 +16,6 @@ from headcount_hf.pretrained.imports import imported_files
 
 @script("--bpe", "--pretrained", folder="folder of the run")
 def main(args: Flags, model: ModelSettings, train: TrainSettings) -> None:
-    """Import the model, and write the folder of the run."""
     use_threads(train.threads)
     check_record(args.pretrained)
     pair = PairFolder(args.bpe)

@@ -17,7 +17,6 @@ RANKINGS = (
 
 @script("--model", "[--bpe]", "--text", "--seed", *RANKINGS, *SEARCHED, out="CSV to write")
 def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
-    """Write BLEU under every mask as CSV, and a JSON beside it."""
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
     inputs, facts = open_inputs(args, decode)
     origin = args.origin(inputs.files(masking.test_sets), rankings.values(), **facts)

@@ -21,7 +21,6 @@ from headcount_hf.export.measured import COLUMNS, write_measured
     out="CSV to write",
 )
 def main(args: Flags, decode: DecodeSettings) -> None:
-    """Write the table and print it."""
     if args.repeats < 1:
         raise UserError(f"--repeats: expected at least 1, found {args.repeats}")
     use_threads(decode.threads)

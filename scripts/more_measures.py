@@ -9,7 +9,6 @@ from headcount.store.model_folder import open_model
 
 @script("--model", "--bpe", out="CSV to write")
 def main(args: Flags, importance: ImportanceSettings, measures: MeasuresSettings) -> None:
-    """Write the measures as CSV, with two more CSV and JSON beside them."""
     model, pair = open_model(args, importance.threads)
     origin = args.origin(model.files, pair.files(with_text(importance.data)))
     write_measures(model, pair, importance, measures, args.out, origin)

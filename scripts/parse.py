@@ -17,7 +17,6 @@ from headcount.data.words import Tokeniser
     out="<name>.conllu to write",
 )
 def main(args: Flags) -> None:
-    """Write the trees as CoNLL-U, and a JSON beside them."""
     facts = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
     words = Tokeniser(args.language, args.pretokenised, args.unspaced)
     origin = args.origin(args.source, packages=("stanza",), **facts)

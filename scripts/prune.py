@@ -1,14 +1,13 @@
 """Prune one model in the way that --run names, and write the smaller model.
 
-gates-…: fine-tune with Hard Concrete gates on the heads, or, with …-from-none, train with them from
-random weights; closed heads are deleted. subset-…: learn which heads stay while fine-tuning.
-ranked-… and drawn-…: delete as many heads as a gates run did, by importance or at random, and
-fine-tune. scratch-…: train the heads that a gates run kept from a random start.
-Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
+gates-…: fine-tune with Hard Concrete gates on the heads and delete closed heads; …-from-none: the
+same from random weights. subset-…: learn which heads stay while fine-tuning. ranked-… and drawn-…:
+delete as many heads as a gates run, by importance or at random, and fine-tune. scratch-…: train the
+heads that a gates run kept from a random start. Killed or stopped, the same command goes on from
+its last state, on a CPU to the same last bit.
 """
 
-from headcount.base.command import TRAINING as TRAINING_FLAGS
-from headcount.base.command import Flags, script
+from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_run_flag
@@ -21,63 +20,44 @@ from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
 from headcount.training.training_run import Session
 
-READ = {
-    "gates": ("init_from", "gates"),
-    "none": ("model", "gates"),  # gates from random weights
-    "subset": ("init_from", "gates", "subset"),
-    "importance": ("init_from", "gates", "kept", "importance"),
-    "random": ("init_from", "gates", "kept", "importance"),
-    "scratch": ("model", "kept"),
+WAYS = {
+    "gates": (PruningRun.finish_gates, "init_from", "gates"),
+    "gates from none": (PruningRun.finish_gates_from_none, "model", "gates"),
+    "subset": (PruningRun.finish_subset, "init_from", "gates", "subset"),
+    "importance": (PruningRun.finish_fine_tuned, "init_from", "kept", "importance", "gates"),
+    "random": (PruningRun.finish_fine_tuned, "init_from", "kept", None, "gates"),
+    "scratch": (PruningRun.finish_scratch, "model", "kept"),
 }
-"""Flags and sections that are read, by the method of a run."""
+"""Functions by method of a run, with the flags and sections that they read."""
+FILES = ("init_from", "kept", "importance")
 
 
-def read_run(args: Flags) -> tuple[PrunedSettings, str, ModelFolder | None]:
-    """Return the run, its method in `READ` and the model to prune.
-
-    Raises UserError unless the flags are those that the method reads.
-    """
-    start = ModelFolder(args.init_from) if args.init_from else None
-    model = start.settings if start else args.sections["model"]
-    run = read_run_flag(args.run, PrunedSettings, model)
-    method = "none" if run.method == "gates" and run.from_none else run.method
-    given = {name for name in ("init_from", "kept", "importance") if getattr(args, name)}
-    given |= {name for name, section in args.sections.items() if section.model_fields_set}
-    for name in sorted(given.difference(READ[method], ("train",))):
-        raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
-    for name in ("init_from", "kept"):
-        if name in READ[method] and name not in given:
-            raise UserError(f"--run: {label(run)} needs --{name.replace('_', '-')}")
-    return run, method, start
-
-
-@script(
-    *(*TRAINING_FLAGS, "[--init-from]", "[--kept]", "[--importance]"), folder="folder of the run"
+@command.script(
+    *command.TRAINING, "[--init-from]", "[--kept]", "[--importance]", folder="folder of the run"
 )
 def main(
-    args: Flags,
+    args: command.Flags,
     model: ModelSettings,
     train: TrainSettings,
     gates: GatesSettings,
     subset: SubsetSettings,
 ) -> None:
-    """Write the folder of the run."""
-    run, method, start = read_run(args)
-    pair = PairFolder(args.bpe)
+    start = ModelFolder(args.init_from) if args.init_from else None
+    run = read_run_flag(args.run, PrunedSettings, start.settings if start else model)
+    from_none = run.method == "gates" and run.from_none
+    finish, *read = WAYS["gates from none" if from_none else run.method]
+    files = {name: getattr(args, name) for name in FILES}
+    given = {name for name in FILES if files[name]}
+    given |= {name for name, section in args.sections.items() if section.model_fields_set}
+    for name in sorted(given.difference(read, ["train"])):
+        raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
+    for name in sorted(set(FILES).intersection(read) - given):
+        raise UserError(f"--run: {label(run)} needs --{name.replace('_', '-')}")
     use_threads(train.threads)
-    unread = {name: None for name in ("model", "gates", "subset") if name not in READ[method]}
-    files = start.files if start else None
-    texts = pair.files(TRAINING)
-    origin = args.origin(texts, files, args.kept, args.importance, run=label(run), **unread)
+    pair = PairFolder(args.bpe)
+    inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
+    unread = {name: None for name in args.sections if name not in (*read, "train")}
+    origin = args.origin(*inputs, run=label(run), **unread)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    pruning = PruningRun(run, pair, train, session)
-    if method == "gates":
-        pruning.finish_gates(start, gates, args.out)
-    elif method == "none":
-        pruning.finish_gates_from_none(model, gates, args.out)
-    elif method == "subset":
-        pruning.finish_subset(start, gates, subset, args.out)
-    elif method == "scratch":
-        pruning.finish_scratch(model, args.kept, args.out)
-    else:
-        pruning.finish_fine_tuned(start, args.kept, args.importance, gates, args.out)
+    values = {**files, **args.sections, "init_from": start, None: None}
+    finish(PruningRun(run, pair, train, session), *map(values.get, read), args.out)

@@ -19,7 +19,6 @@ MEASURED = (
 def main(
     args: Flags, ablation: AblationSettings, importance: RerankSettings, decode: DecodeSettings
 ) -> None:
-    """Write BLEU of every step as CSV, and a JSON and the areas beside it."""
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
     if ablation.reestimate or ablation.signed:

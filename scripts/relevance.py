@@ -9,6 +9,5 @@ from headcount.store.model_folder import open_model
 
 @script("--model", "--bpe", out="CSV to write")
 def main(args: Flags, lrp: LrpSettings) -> None:
-    """Write the relevance as CSV, and a JSON beside it."""
     model, pair = open_model(args, lrp.threads)
     write_relevance(model, pair, lrp, args.out, args.origin(model.files, pair.files(RELEVANCE)))

@@ -22,7 +22,6 @@ from headcount.training.pruning_run import write_removed
     folder="folder for model/ and heads.csv",
 )
 def main(args: Flags) -> None:
-    """Write the folder of the smaller model."""
     files = [file for file in (args.kept, args.list, args.importance) if file]
     if len(files) != 1:
         raise UserError(f"expected one of --kept, --list and --importance, found {len(files)}")

@@ -17,7 +17,6 @@ from headcount.base.errors import UserError
     out="page to write",
 )
 def main(args: Flags) -> None:
-    """Write the page."""
     titles = args.title or [folder.name for folder in args.results]
     if len(titles) != len(set(args.results)):
         raise UserError(

@@ -20,7 +20,6 @@ OUTPUTS = (
 
 @script("[--model]", "--bpe", "--treebanks", *OUTPUTS)
 def main(args: Flags, roles: RolesSettings) -> None:
-    """Write attention.csv, positions.csv, syntax.csv and roles.json of every model."""
     one = args.model and args.out and not args.runs
     if not one and not (args.runs and not args.model and not args.out):
         raise UserError("expected --model and --out, or --runs")

@@ -16,7 +16,6 @@ CODES = [
 
 @script(*CLEANED, "--out-folder", "--pretrained", *CODES)
 def main(args: Flags, letters: LetterSettings) -> None:
-    """Segment the text."""
     check_record(args.pretrained)
     segment_pretrained(
         args.pretrained,

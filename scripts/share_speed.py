@@ -12,7 +12,6 @@ from headcount.store.model_folder import open_model
 def main(
     args: Flags, ablation: AblationSettings, speed: SpeedSettings, decode: DecodeSettings
 ) -> None:
-    """Write the times as CSV, and a JSON beside it."""
     model, pair = open_model(args, speed.threads)
     origin = args.origin(model.files, pair.files(TIMING), args.importance)
     write_share_speed(model, args.importance, pair, ablation, speed, decode, args.out, origin)

@@ -17,7 +17,6 @@ from headcount.store.pair_folder import PairFolder
     out="CSV to write",
 )
 def main(args: Flags, speed: SpeedSettings, decode: DecodeSettings) -> None:
-    """Write the times as CSV, and a JSON beside it."""
     if len(args.runs) != len(args.models):
         raise UserError(f"--models: expected {len(args.runs)} folders, found {len(args.models)}")
     use_threads(speed.threads)

@@ -7,5 +7,4 @@ from headcount.data.synthetic.corpus import write_corpus
 
 @script("--corpus", MANIFEST)
 def main(args: Flags, size: SyntheticSettings) -> None:
-    """Write the corpus into the folder of the manifest."""
     write_corpus(args.out.parent, args.corpus, size)

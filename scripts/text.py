@@ -22,7 +22,6 @@ _HELD_OUT = "cleaned source files of dev and test sets, to find their lines in t
     path("--held-out", _HELD_OUT, nargs="*", default=[]),
 )
 def main(args: Flags, text: TextSettings) -> None:
-    """Write one split."""
     languages = (args.src_lang, args.tgt_lang)
     out = (args.out_src, args.out_tgt)
     draw = Draw(pairs=args.draw[0], seed=args.draw[1]) if args.draw else None

@@ -21,7 +21,6 @@ from headcount_hf.pretrained.imports import imported_files, imported_start
 
 @command.script(*command.TRAINING, "[--pretrained]", folder="folder of the run")
 def main(args: command.Flags, model: ModelSettings, train: TrainSettings) -> None:
-    """Write the folder of the run."""
     run = read_run_flag(args.run, RunSettings, model)
     model = run.own_model(model)
     use_threads(train.threads)

@@ -15,7 +15,6 @@ CHECKPOINTS = path("--checkpoints", "<update>.safetensors of each", nargs="+")
 def main(
     args: Flags, ablation: AblationSettings, importance: RerankSettings, decode: DecodeSettings
 ) -> None:
-    """Write BLEU of every step as CSV, and a JSON and the heads beside it."""
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     checkpoints = by_update(args.checkpoints, ablation.updates)
     files = [*inputs.files(first_test(ablation)), *args.checkpoints]

@@ -20,7 +20,6 @@ from headcount_hf.export.ctranslate2_search import open_search
     path("[--facts]", "counts to write beside them, as JSON"),
 )
 def main(args: Flags, decode: TranslateSettings) -> None:
-    """Translate the text."""
     files = [file for file in (args.source, args.out, args.facts) if file]
     if len(files) not in (0, 3):
         raise UserError(

@@ -14,7 +14,6 @@ from headcount.data.trees import align_trees, read_trees, write_aligned
     out="<name>.jsonl to write",
 )
 def main(args: Flags) -> None:
-    """Write the aligned trees, their counts and their relative positions."""
     segmenter, _ = load_segmenters(args.bpe)
     text = find_text(args.raw, args.treebank, segmenter.language, trees=True)
     trees = read_trees(text.path, text.member, text.shown)

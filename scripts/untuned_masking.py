@@ -18,7 +18,6 @@ from headcount.store.model_folder import open_model
     out="CSV to write",
 )
 def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
-    """Write BLEU under every mask as CSV, and a JSON beside it."""
     if len(args.runs) != len(args.gates):
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
