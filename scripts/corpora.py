@@ -5,7 +5,7 @@ Without an experiment, all of config/corpora.yaml.
 
 from pathlib import Path
 
-from headcount.base.command import Flags, flag, script, switch
+from headcount.base.command import Flags, flag, script
 from headcount.base.settings.corpora import check_corpora, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.names import parse_pair
@@ -15,7 +15,7 @@ from headcount.data.fetching.listing import list_corpora
 
 @script(
     flag("[--experiment]", "list what this experiment needs, such as multi30k"),
-    switch("--ask", "ask servers for sizes that no file names"),
+    flag("--ask", "ask servers for sizes that no file names", action="store_true", default=False),
 )
 def main(args: Flags) -> None:
     corpora = load_corpora(Path("config/corpora.yaml"))

@@ -63,7 +63,6 @@ def flag(name: str, description: str, **options: Any) -> Flag:
 
 
 path = partial(flag, type=Path)
-switch = partial(flag, action="store_true", default=False)
 
 
 def _manifest(text: str) -> Path:
@@ -73,14 +72,13 @@ def _manifest(text: str) -> Path:
 
 
 MANIFEST = flag("--out", "<folder>/manifest.json to write", type=_manifest)
-_LIST: dict[str, Any] = {"nargs": "+", "default": []}
 _UNSPACED = BpeSettings.model_fields["unspaced"]
 _SHARED: dict[str, dict[str, Any]] = dict([
     path("--model", "folder of the model"),
     path("--init-from", "folder of the model to prune"),
     path("--bpe", "folder of the segmented pair"),
     flag("--mask", "masked heads: addresses such as enc_self.0.3, or files: a heads.csv with gates,"
-         " a text that lists heads", **_LIST),
+         " a text that lists heads", nargs="+", default=[]),
     path("--text", "folder of the pair's text"),
     flag("--seed", "seed of all random draws", type=int),
     path("--importance", "importance.csv of the model, which ranks its heads"),
@@ -93,13 +91,12 @@ _SHARED: dict[str, dict[str, Any]] = dict([
          type=json.loads),
     path("--raw", "manifest.json of the corpus"),
     path("--source", "text, a sentence on each line"),
-    switch("--pretokenised", "text is tokenised already"),
+    flag("--pretokenised", "text is tokenised already", action="store_true", default=False),
     flag("--unspaced", "words of scripts without spaces, as in the settings under bpe",
          choices=get_args(_UNSPACED.annotation), default=_UNSPACED.default),
     flag("--src-lang", "source language, such as en"),
     flag("--tgt-lang", "target language, such as de"),
     flag("--run", "gates-all-l0.01, impt-12.5%%, … or settings of a run as JSON"),
-    path("--runs", "folders of runs", nargs="+"),
     path("--state", "folder of unfinished states"),
     flag("--save-seconds", "time between two saved states", type=float, default=30),
     path("--out-folder", "folder to write into"),
@@ -156,11 +153,15 @@ def parser(
     return made
 
 
+IDENTITY = ("settings", "seed", "code", "inputs", "versions")
+"""Parts of a provenance that decide a training. A state with the same parts may be resumed."""
+
+
 class Flags(argparse.Namespace):
     """Parsed flags of a script, which describe the origin of its result."""
 
     script: str  # relative to the project's root
-    sections: dict[str, Section]
+    sections: dict[str, Section]  # settings that are recorded
 
     def origin(
         self,
@@ -169,14 +170,27 @@ class Flags(argparse.Namespace):
         packages: Sequence[str] = (),
         **settings: Any,
     ) -> dict[str, Any]:
-        """Return the provenance of the result, with the sections of settings and the seed, if any.
+        """Return the provenance of the result as JSON, without machine, person and time.
 
-        `settings` are recorded too. They replace sections of the same name, and None removes one.
+        `inputs` are hashed (SHA-256) and listed by path, sorted. `settings` are recorded beside the
+        sections. They replace sections of the same name, and None removes one. `modules` are
+        modules that the script imports by their names. `packages` shaped this result beside the
+        packages that shape every result.
         """
-        shown = {k: v for k, v in (self.sections | settings).items() if v is not None}
-        files = chain.from_iterable([i] if isinstance(i, Path) else i or () for i in inputs)
-        seed = getattr(self, "seed", None)
-        return provenance(self.script, shown, seed, list(files), modules, packages)
+        files = fingerprint.code(self.script, *modules)
+        paths = chain.from_iterable([i] if isinstance(i, Path) else i or () for i in inputs)
+        return {
+            "command": [_without_home(argument) for argument in sys.argv],
+            "settings": {
+                name: value.model_dump() if isinstance(value, Section) else value
+                for name, value in (self.sections | settings).items()
+                if value is not None
+            },
+            "seed": getattr(self, "seed", None),
+            "code": {"digest": fingerprint.digest(files), "files": files},
+            "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(paths)},
+            "versions": _versions(packages),
+        }
 
 
 def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[..., Any]:
@@ -193,8 +207,8 @@ def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[...,
             made = parser(function.__globals__["__doc__"], *flags, out=out, folder=folder)
             for kind in kinds.values():
                 add_flags(made, kind)
-            args = made.parse_args(namespace=Flags())
-            args.script = f"scripts/{Path(function.__code__.co_filename).name}"
+            file = f"scripts/{Path(function.__code__.co_filename).name}"
+            args = made.parse_args(namespace=Flags(script=file))
             args.sections = {name: from_flags(args, kind) for name, kind in kinds.items()}
             function(args, **args.sections)
 
@@ -203,39 +217,6 @@ def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[...,
         return function
 
     return decorate
-
-
-IDENTITY = ("settings", "seed", "code", "inputs", "versions")
-"""Parts of a provenance that decide a training. A state with the same parts may be resumed."""
-
-
-def provenance(
-    script: str,
-    settings: dict[str, Any],
-    seed: int | None,
-    inputs: list[Path],
-    modules: Sequence[str] = (),
-    packages: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Return the origin of a result as JSON, without the machine, the person and the time.
-
-    `script` is relative to the project's root, such as `scripts/text.py`. `modules` are modules
-    that it imports by their names. `settings` contains sections and other values by their names.
-    `inputs` are hashed (SHA-256) and listed by path, sorted. `packages` shaped this result beside
-    the packages that shape every result.
-    """
-    files = fingerprint.code(script, *modules)
-    return {
-        "command": [_without_home(argument) for argument in sys.argv],
-        "settings": {
-            name: value.model_dump() if isinstance(value, Section) else value
-            for name, value in settings.items()
-        },
-        "seed": seed,
-        "code": {"digest": fingerprint.digest(files), "files": files},
-        "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
-        "versions": _versions(packages),
-    }
 
 
 def _without_home(argument: str) -> str:
