@@ -292,6 +292,34 @@ def test_what_is_no_whole_model_is_refused(folder, monkeypatch):
         HookedFolder(folder / "opus").load()
 
 
+@pytest.mark.parametrize(
+    ("script", "flags", "words"),
+    [
+        ("importance", "--model . --bpe x --prefix a", "--prefix: not for a model of this project"),
+        ("importance", "--model opus", "--text: expected with a Hugging Face model"),
+        ("importance", "--model opus --text text --bpe x", "--bpe: not for a Hugging Face model"),
+        ("importance", "--model opus --text text --measure loss_change", "--measure: loss_change"),
+        (
+            "ablation",
+            "--model . --bpe x --text text --max-new-tokens 9",
+            "--max-new-tokens: not for",
+        ),
+        ("ablation", "--model opus --text text --src-lang en", "--tgt-lang: expected with"),
+        (
+            "ablation",
+            "--model opus --text text --src-lang a --tgt-lang b --max-source 9",
+            "--max-source: not for a Hugging Face model, which --model opus is",
+        ),
+    ],
+)
+def test_flags_of_the_other_kind_of_model_are_refused(
+    origin, script, flags, words, monkeypatch, capsys
+):
+    monkeypatch.chdir(origin)
+    assert run_script(script, [*flags.split(), "--out", "out.csv"]) == 2
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_importance_is_of_one_model_whichever_of_its_files_differs(folder, tmp_path):
     """Weights in two files: a number of the first or of the second makes another model."""
