@@ -1,4 +1,4 @@
-"""Learn byte-pair encoding from the training text of a pair; write codes, vocabularies and pieces.
+"""Learn byte-pair encoding from the training text of a pair, and write codes and pieces.
 
 The words come from Moses's tokeniser, unless the text is tokenised already.
 """

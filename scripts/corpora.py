@@ -1,4 +1,4 @@
-"""List the corpora, their files, sizes, licences and checksums; fetch nothing.
+"""List the corpora, their files, sizes, licences and checksums, without fetching.
 
 Without an experiment, all of config/corpora.yaml.
 """

@@ -1,8 +1,4 @@
-"""Tabulate seconds and memory of the jobs of each rule on this machine, from their benchmarks.
-
-Benchmarks change at every run and no phase of DVC keeps them. So they are read from their folder
-and are no input of the rule.
-"""
+"""Tabulate seconds and memory of the jobs of each rule on this machine, from their benchmarks."""
 
 from headcount.analysis.build import write_only_table
 from headcount.analysis.frames import Data

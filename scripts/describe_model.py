@@ -1,7 +1,7 @@
 """Print the lines of a pretrained model in config/models.yaml and an experiment, to paste.
 
-Sizes are read from its config.json; every file that is read has its SHA-256. A model of the hub is
-fetched into the folder first: the files of one commit, without code and pickles.
+Every file that is read has its SHA-256. A model of the hub is fetched into the folder first: the
+files of one commit, without code and pickles.
 """
 
 from headcount.base.command import Flags, flag, script

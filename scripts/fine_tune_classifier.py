@@ -1,4 +1,4 @@
-"""Fine-tune a Hugging Face model on labelled sentence pairs; write its weights and tokeniser.
+"""Fine-tune a Hugging Face model on labelled sentence pairs, and write weights and tokeniser.
 
 Needs the extra `bert`. Killed or stopped, the same command goes on after the last whole epoch.
 """

@@ -29,6 +29,4 @@ def main(args: Flags, decode: DecodeSettings) -> None:
     origin = args.origin(files, texts, repeats=args.repeats)
     rows = write_measured(args.models, args.bpe, texts, decode, args.repeats, args.out, origin)
     print(tabulate([row[:-1] for row in rows], COLUMNS[:-1], floatfmt=".2f"))
-    print(
-        f"BLEU: {rows[0][-1]}; low and high: 95 % interval over rounds; threads: {decode.threads}"
-    )
+    print(f"BLEU: {rows[0][-1]}; low, high: 95 % interval over rounds; threads: {decode.threads}")

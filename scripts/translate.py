@@ -1,6 +1,6 @@
 """Translate a text with a trained model by beam search: plain lines in, detokenised lines out.
 
-From standard input to standard output, as lines arrive; or from a file to a file.
+From standard input to standard output, as lines arrive, or from a file to a file.
 """
 
 import sys
