@@ -1,6 +1,6 @@
 """Write a pretrained model as a training run's folder, untrained, and check it.
 
-Its scores are compared with those of the Hugging Face library, where that is installed.
+Its scores are compared with the scores of the Hugging Face library, if that is installed.
 """
 
 from headcount.base.command import Flags, script

@@ -17,8 +17,6 @@ from small_bert import pairs, save_bert
 from snakemake.cli import get_argument_parser
 from test_tutorial import STEPS
 
-WORDS = "data/bpe/quickstart/synthetic.en-art"
-TRAINED = "results/quickstart/train/synthetic.en-art"
 MINE, TABLES = "results/mine/multinli/bert/seed1", "results/mine/tables"
 SAME = "translations are the same"
 PRINTED = printed_commands(ROOT)
@@ -70,8 +68,7 @@ RUN = [
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]
-"""In this order, where quickstart is built: the command or its beginning, words that it prints, a
-file it makes."""
+"""In this order, where quickstart is built: the command or its beginning, words, a file it makes."""
 
 
 def printed(beginning: str) -> str:
@@ -197,10 +194,7 @@ def test_as_printed(project, command, words, made):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", PIPED)
 def test_standard_input_is_translated_as_a_file_is(project, command):
-    project.shell(
-        f"python scripts/export.py --to headcount --model {TRAINED}/baseline/seed1/model"
-        f" --bpe {WORDS} --out translator"
-    )
+    project.shell(printed("python scripts/export.py --to headcount --model res"))
     flags = "--source sentences.txt --out whole.txt --facts whole.json"
     project.shell(command.replace("< sentences.txt", flags))
     whole = (project.folder / "whole.txt").read_text()
