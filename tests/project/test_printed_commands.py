@@ -68,7 +68,7 @@ RUN = [
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]
-"""In this order, where quickstart is built: the command or its beginning, words, a file it makes."""
+"""In this order, where quickstart is built: beginning of a command, words, a file that it makes."""
 
 
 def printed(beginning: str) -> str:
