@@ -10,13 +10,8 @@ from headcount.data.bpe import segment_corpus
 
 @script(*CLEANED, "--pretokenised", "--out-folder")
 def main(args: Flags, bpe: BpeSettings, spelling: SpellingSettings) -> None:
-    learnt = segment_corpus(
-        (args.train_src, args.train_tgt),
-        (args.dev_src, args.dev_tgt),
-        (args.src_lang, args.tgt_lang),
-        args.pretokenised,
-        bpe,
-        args.out_folder,
-        spelling,
-    )
+    texts = (args.train_src, args.train_tgt), (args.dev_src, args.dev_tgt)
+    languages = (args.src_lang, args.tgt_lang)
+    settings = (args.pretokenised, bpe, args.out_folder, spelling)
+    learnt = segment_corpus(*texts, languages, *settings)
     print(f"merges learnt: {learnt['src']} (src), {learnt['tgt']} (tgt)")

@@ -6,12 +6,14 @@ heads. huggingface: Marian, Pegasus, or the family that the model was imported f
 are pruned are masked there, so that the folder is no smaller.
 """
 
+from functools import partial
+
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.deployed import Deployed
 from headcount.store.model_folder import open_model
-from headcount_hf.export.agreement import Agreement, OpenExported, check_export
+from headcount_hf.export.agreement import check_export
 from headcount_hf.export.export import FORMS, export_model, files_of
 
 
@@ -29,9 +31,6 @@ def main(args: Flags, decode: DecodeSettings) -> None:
     deployed = Deployed.open(folder, pair, args.mask)
     files = files_of(folder, pair, args.mask, args.pretrained)
     origin = args.origin(files, decode=None, to=args.to)
-
-    def check(open_exported: OpenExported) -> Agreement:
-        return check_export(deployed.model, pair, open_exported, args.check, decode)
-
+    check = partial(check_export, deployed.model, pair, text=args.check, settings=decode)
     given = (deployed, args.to, args.pretrained, args.out, origin)
     print(export_model(*given, check if args.check else None))

@@ -8,19 +8,11 @@ from headcount.base.errors import UserError
 @script(
     path("--results", "folders of results, such as results/quickstart", nargs="+"),
     flag("[--title]", "heading of each folder in turn; default: the names", action="append"),
-    flag(
-        "--outputs",
-        "tables and figures to show, such as tables/bleu.json; default: all that exist",
-        nargs="*",
-        default=[],
-    ),
+    flag("--outputs", "outputs such as tables/bleu.json; default: all", nargs="*", default=[]),
     out="page to write",
 )
 def main(args: Flags) -> None:
     titles = args.title or [folder.name for folder in args.results]
-    if len(titles) != len(set(args.results)):
-        raise UserError(
-            f"--title: expected one for each folder in --results, which differ; found "
-            f"{len(titles)} for {len(set(args.results))}"
-        )
+    if len(titles) != (folders := len(set(args.results))):
+        raise UserError(f"--title: expected one for each of {folders} results, found {len(titles)}")
     write_report(dict(zip(args.results, titles, strict=True)), args.outputs, args.out)

@@ -17,12 +17,6 @@ CODES = [
 @script(*CLEANED, "--out-folder", "--pretrained", *CODES)
 def main(args: Flags, letters: LetterSettings) -> None:
     check_record(args.pretrained)
-    segment_pretrained(
-        args.pretrained,
-        (args.src_lang, args.tgt_lang),
-        (args.train_src, args.train_tgt),
-        (args.dev_src, args.dev_tgt),
-        args.out_folder,
-        (args.src_code, args.tgt_code),
-        letters,
-    )
+    texts = (args.train_src, args.train_tgt), (args.dev_src, args.dev_tgt)
+    languages, codes = (args.src_lang, args.tgt_lang), (args.src_code, args.tgt_code)
+    segment_pretrained(args.pretrained, languages, *texts, args.out_folder, codes, letters)

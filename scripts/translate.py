@@ -22,10 +22,8 @@ from headcount_hf.export.ctranslate2_search import open_search
 def main(args: Flags, decode: TranslateSettings) -> None:
     files = [file for file in (args.source, args.out, args.facts) if file]
     if len(files) not in (0, 3):
-        raise UserError(
-            "expected --source, --out and --facts together, from a file to a file, or none of "
-            f"them, from standard input to standard output; found {len(files)} of them"
-        )
+        expected = "all of --source, --out and --facts (a file to a file), or none (standard input)"
+        raise UserError(f"expected {expected}, found {len(files)} of them")
     model, pair = open_model(args, decode.threads)
     search = open_search(model, pair, args.mask, decode)
     if not files:
