@@ -48,7 +48,7 @@ def main(
     finish, *read = WAYS["gates from none" if from_none else run.method]
     files = {name: getattr(args, name) for name in FILES}
     given = {name for name in FILES if files[name]}
-    given |= {name for name, section in args.sections.items() if section.model_fields_set}
+    given |= {name for name, section in args.sections.items() if section != type(section)()}
     for name in sorted(given.difference(read, ["train"])):
         raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
     for name in sorted(set(FILES).intersection(read) - given):
