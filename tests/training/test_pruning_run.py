@@ -352,7 +352,7 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     cases = [
         ("prune", ["--run", "gates-all-l-1", *common], "--run: .*gates-all-l-1"),
         ("prune", ["--run", "gates-decoder-l1", *common], "--run: .*scope: .*'decoder'"),
-        ("prune", ["--run", "ranked-gates-all-l1", *common], "gates-all-l1 needs --kept"),
+        ("prune", ["--run", "ranked-gates-all-l1", *common], "gates-all-l1 needs --importance"),
         ("prune", ["--run", "subset-all-k10", *common], "--run: .*subset-all-k10"),
         (
             "prune",
