@@ -5,7 +5,7 @@ stands.
 """
 
 from headcount.base.command import Flags, script
-from headcount.base.settings.classifiers import EntailmentSettings
+from headcount.base.settings.pretrained import EntailmentSettings
 from headcount.data.entailment import write_parts
 
 

@@ -42,7 +42,7 @@ RUN = [
     ("dvc data status --granular --not-in-remote", "No changes.", None),
     ("cp -an --parents .snakemake", "", "../lab/results/quickstart/report.html"),
     ("python scripts/train.py --help", "--dev-interval", None),
-    ("python scripts/reference.py settings", "| `decode.beam` |", None),
+    ("python scripts/reference.py settings", "| `beam` |", None),
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     ("python scripts/report.py --results results/quickstart --out page.html", "", "page.html"),
