@@ -364,4 +364,4 @@ def test_only_safe_addresses(tmp_path):
 def test_unreadable_entry_is_a_user_error(tmp_path, capsys):
     out = ["--out", tmp_path / "manifest.json"]
     assert run_script("download", ["--corpus", "c", "--entry", "{", *out]) == 2
-    assert "expected JSON" in capsys.readouterr().err
+    assert "--entry: invalid" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_gates_held_open_are_the_plain_training_to_the_last_bit(plain, trained, 
     """The same first weights, batches, dropout, rates and updates; whatever the scope, no weight
     is frozen."""
     name = f"gates-{scope}-l0-from-none"
-    assert run_script("gates_from_none", command(plain, tmp_path, name, HELD_OPEN)) == 0
+    assert run_script("prune", command(plain, tmp_path, name, HELD_OPEN)) == 0
     expected = load_weights(trained / "model" / "last.safetensors")
     found = load_weights(tmp_path / "model" / "weights.safetensors")
     assert found.keys() == expected.keys()
@@ -78,7 +78,7 @@ def test_gates_held_open_are_the_plain_training_to_the_last_bit(plain, trained, 
 def test_a_price_closes_gates_of_a_model_that_was_never_trained(plain, tmp_path):
     name = "gates-enc_self-l1000-from-none"
     fast = FOUR.model_copy(update={"lr": 2.0})
-    assert run_script("gates_from_none", command(plain, tmp_path, name, fast)) == 0
+    assert run_script("prune", command(plain, tmp_path, name, fast)) == 0
     gates = read_head_values(tmp_path / "heads.csv", "gate", GRID).tolist()
     assert gates == [0] * 4 + [1] * 5
     model = ModelFolder(tmp_path / "model").load()
@@ -100,23 +100,21 @@ def test_the_rates_of_fine_tuning_change_nothing(plain, tmp_path):
     weights = []
     for place, gates in (("one", FOUR), ("other", FOUR.model_copy(update=other))):
         flags = command(plain, tmp_path / place, "gates-all-l0.2-from-none", gates)
-        assert run_script("gates_from_none", flags) == 0
+        assert run_script("prune", flags) == 0
         weights.append((tmp_path / place / "model" / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1]
 
 
-def test_each_start_has_its_own_script(plain, tmp_path, capsys):
+def test_flags_of_another_start_are_refused(plain, tmp_path, capsys):
     out = tmp_path / "out"
     begun = command(plain, out, "gates-all-l1")
-    assert run_script("gates_from_none", begun) == 2
-    told = "expected a run that starts from none, found gates-all-l1; take scripts/gates.py for"
-    assert told in capsys.readouterr().err
+    assert run_script("prune", begun) == 2
+    assert "--run: gates-all-l1 has no use for model" in capsys.readouterr().err
     pair, begin = PairFolder(plain.bpe), ModelFolder(tmp_path / "model")
     model = Transformer(UNEVEN, *map(len, pair.vocabularies()), joint=True)
     begin.save(model, dict(model.named_parameters()), pair.subwords())
     flags = ["--run", "gates-all-l1-from-none", "--init-from", begin.path, "--bpe", pair.path]
     flags += ["--seed", 3, "--out", out, "--state", out / "state"]
-    assert run_script("gates", [*flags, *as_flags(plain.train), *as_flags(GATES)]) == 2
-    told = "expected a run that starts from a trained model, found gates-all-l1-from-none; take"
-    assert told in capsys.readouterr().err
+    assert run_script("prune", [*flags, *as_flags(plain.train), *as_flags(GATES)]) == 2
+    assert "--run: gates-all-l1-from-none has no use for init-from" in capsys.readouterr().err
     assert not out.exists()

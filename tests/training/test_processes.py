@@ -168,7 +168,7 @@ def test_two_processes_learn_the_gates_of_one(bpe, tmp_path):
     start = tmp_path / "start" / "out" / "model"
     flags = ("--run", "gates-all-l0.05", "--init-from", start, *as_flags(GATES))
     one, both = (
-        Command("gates.py", bpe, tmp_path / name, flags).made(train)
+        Command("prune.py", bpe, tmp_path / name, flags).made(train)
         for name, train in (("one", TRAIN), ("both", two(TRAIN)))
     )
     assert both == one and {"gates.csv", "heads.csv"} < both.keys()

@@ -82,7 +82,7 @@ def gates_flags(base, tmp_path, name):
 
 
 def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
-    assert run_script("gates", gates_flags(base, tmp_path, "gates-all-l0.3")) == 0
+    assert run_script("prune", gates_flags(base, tmp_path, "gates-all-l0.3")) == 0
     out = tmp_path / "out"
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert names == {"run.json", "curves.csv", "gates.csv", "heads.csv"} | {
@@ -239,7 +239,7 @@ def test_a_fine_tuned_run_starts_from_what_is_left_of_the_trained_model(base, tm
     flags += ["--kept", folder / "heads.csv"]
     flags += ["--importance", folder / "importance.csv"] if how == "ranked" else []
     # So small a rate leaves the weights as they are.
-    assert run_script("fine_tune", [*flags, "--gates-peak-lr", "1e-12"]) == 0
+    assert run_script("prune", [*flags, "--gates-peak-lr", "1e-12"]) == 0
     out = tmp_path / "out"
     gates = read_head_values(out / "heads.csv", "gate", GRID)
     assert gates.sum() == 5
@@ -273,7 +273,7 @@ def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_p
     """Of the encoder's heads two, those of the largest w."""
     flags = gates_flags(base, tmp_path, "subset-enc_self-k2")
     flags += as_flags(SubsetSettings(temperature_start=1.0, lr=0.5))
-    assert run_script("subset", flags) == 0
+    assert run_script("prune", flags) == 0
     out = tmp_path / "out"
     names = ["curves.csv", "heads.csv", "model", "run.json"]
     assert sorted(path.name for path in out.iterdir()) == names
@@ -350,33 +350,23 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     write_json(tmp_path / "importance.json", {"weights": "0" * 64})
     anothers = [*hand, "--importance", tmp_path / "importance.csv", "--keep", 3]
     cases = [
-        ("gates", ["--run", "gates-all-l-1", *common], "--run: .*gates-all-l-1"),
+        ("prune", ["--run", "gates-all-l-1", *common], "--run: .*gates-all-l-1"),
+        ("prune", ["--run", "gates-decoder-l1", *common], "--run: .*scope: .*'decoder'"),
+        ("prune", ["--run", "ranked-gates-all-l1", *common], "gates-all-l1 needs --importance"),
+        ("prune", ["--run", "subset-all-k10", *common], "--run: .*subset-all-k10"),
         (
-            "gates",
-            ["--run", "gates-decoder-l1", *common],
-            "--run: .*scope: .*'decoder'",
-        ),
-        ("gates", ["--run", "ranked-gates-all-l1", *common], "--run: .*ranked-gates-all-l1"),
-        ("gates", ["--run", "subset-all-k3", *common], "--run: .*subset-all-k3"),
-        ("subset", ["--run", "gates-all-l3", *common], "--run: .*gates-all-l3"),
-        ("subset", ["--run", "subset-all-k10", *common], "--run: .*subset-all-k10"),
-        (
-            "gates",
+            "prune",
             ["--run", "gates-all-l1", *common, "--init-from", tmp_path / "none"],
             "none/model.json: expected this file, found none; train the model first",
         ),
-        ("fine_tune", ["--run", "ranked-gates-all-l1", *common, *kept], "needs --importance"),
+        ("prune", ["--run", "ranked-gates-all-l1", *common, *kept], "needs --importance"),
+        ("prune", ["--run", "gates-all-l1", *common, *kept], "gates-all-l1 has no use for kept"),
         (
-            "fine_tune",
-            ["--run", "gates-all-l1", *common, *kept],
-            "--run: .*gates-all-l1",
-        ),
-        (
-            "fine_tune",
+            "prune",
             ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"],
             "other.csv: encoder–decoder attention layer 0 head 2 has no gate; this file belongs",
         ),
-        ("scratch", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 2 is -0.5, expect"),
+        ("prune", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 2 is -0.5, expect"),
         ("remove", [*hand, *kept, "--keep", 3], "--keep and --importance go together"),
         ("remove", weighed, "--keep and --importance go together"),
         ("remove", [*weighed, "--keep", 10], "--keep: expected 0 to 9 heads, .* found 10"),

@@ -383,7 +383,7 @@ def test_f55_x28_no_secret_of_the_surroundings_is_written_down(project):
     assert [path for path in own if home in path.read_bytes()] == []
 
 
-KILL_ENGINE = """    command.run(main)
+KILL_ENGINE = """.finish(model, args.out, start)
     import os
     if "KILL_ENGINE" in os.environ:
         os.kill(os.getppid(), 9)
@@ -405,7 +405,7 @@ def killable(project, tmp_path) -> ProjectCopy:
     copy.change("config/tiny.yaml", "updates: 60", "updates: 200")
     rule = copy.folder / "workflow" / "rules" / "train.smk"
     rule.write_text(rule.read_text().replace("--state ", "--save-seconds 0 --state "))
-    copy.change("scripts/train.py", "    command.run(main)", KILL_ENGINE)
+    copy.change("scripts/train.py", ".finish(model, args.out, start)", KILL_ENGINE)
     leave_figures_empty(copy)
     shutil.copytree(project.folder / "data" / "raw", copy.folder / "data" / "raw")
     return copy

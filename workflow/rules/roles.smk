@@ -51,4 +51,5 @@ use rule roles as pruned_roles with:
     output:
         [f"{folder}/{name}" for folder in PENALISED for name in ROLES_FILES],
     params:
+        script="scripts/roles.py",
         models=made_in("--runs"),

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.heads.importance import read_importance
 from headcount.model.removal import remove_heads, set_means
@@ -46,10 +45,7 @@ class PruningRun(ModelRun):
 
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
         with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
-        Raises UserError for a run that starts from random weights.
         """
-        if self.run.from_none:
-            raise _other_start(self.run, "a trained model", "gates_from_none")
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
@@ -66,10 +62,8 @@ class PruningRun(ModelRun):
 
         Also writes gates.csv. The weights are drawn as the baseline's of the seed, and all of them
         are trained, whatever the scope: a decoder that is frozen at random translates nothing. The
-        last weights become the model. Raises UserError for a run that starts from a trained model.
+        last weights become the model.
         """
-        if not self.run.from_none:
-            raise _other_start(self.run, "none", "gates")
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
@@ -181,14 +175,6 @@ class PruningRun(ModelRun):
         model = folder.load()
         folder.check(self.pair)
         return self.on_device(model, states)
-
-
-def _other_start(run: PrunedSettings, expected: str, script: str) -> UserError:
-    """What to say of a run that does not start where a job does: which script is for it."""
-    return UserError(
-        f"--run: expected a run that starts from {expected}, found {label(run)}; take "
-        f"scripts/{script}.py for this one"
-    )
 
 
 def write_removed(
