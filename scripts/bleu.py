@@ -4,7 +4,7 @@ import sys
 
 from headcount.base.command import WORDS, Flags, flag, path, script
 from headcount.base.files import write_json
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import doubts, score_files
 

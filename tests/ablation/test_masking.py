@@ -17,8 +17,8 @@ from headcount.ablation.masking import COLUMNS, read_rankings, write_masking
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines, write_lines

@@ -16,8 +16,8 @@ from headcount.ablation.masking import UNTUNED_COLUMNS, list_untuned, write_untu
 from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.data.bpe import Segmenter

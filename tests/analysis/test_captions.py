@@ -8,7 +8,7 @@ import pytest
 from headcount.analysis.captions import NOTES, describe, shared_notes, unequal_seeds
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output, chapters
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 
 FRAME = pd.DataFrame({"pair": "p", "run": ["a", "a", "b"], "seed": [1, 2, 1], "source": "ours"})
 

@@ -12,8 +12,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag, run_as_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label, labels, read_run, write_run
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.runs import PrunedSettings, labels, read_run, write_run
+from headcount.base.settings.training_runs import BASELINE, RunSettings, label
 
 CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")

@@ -10,7 +10,7 @@ from pydantic import RootModel
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.pretrained import load_models
-from headcount.base.settings.reading.reader import read_settings
+from headcount.base.settings.reader import read_settings
 
 SHA256 = "1b" * 32
 HUB = f"hub: a/b, revision: {'0a' * 20}"

@@ -4,9 +4,9 @@ from plan.layout import Layout, Wildcards
 
 from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.runs import RANDOM_WEIGHTS, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE, label
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; benchmarks.headmask_cost: 0.6 to 0.65

@@ -10,7 +10,8 @@ from headcount.analysis.frames import BASE, HEAD, RUN
 from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
+from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headcount.analysis.frames import HEAD, RUN, Data
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 
 KEYS = [*RUN, *HEAD]
 ATTENTION = ["confidence", "entropy", "rare_rarest", "rare_two_rarest", "rare_two_rarest_chance"]

@@ -10,8 +10,8 @@ import pandas as pd
 from headcount.analysis.claims.claims import ledger
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.runs import RUN_FILE, label, read_run
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.runs import RUN_FILE, read_run
+from headcount.base.settings.training_runs import BASELINE, label
 
 BASE = label(BASELINE)
 # Columns that identify the trainings whose runs are compared with each other.

@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.analysis.captions import note
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 from headcount.data.bpe import AnySegmenter, load_segmenters
 from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK

@@ -8,22 +8,36 @@ from pydantic import ConfigDict, Field, ValidationInfo
 from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import SpeedSettings, TranslateSettings
-from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
-from headcount.base.settings.names import NAME, parse_pair, require
+from headcount.base.settings.heads import (
+    AblationSettings,
+    ClassifierSettings,
+    ImportanceSettings,
+    LrpSettings,
+    MaskingSettings,
+    MeasuresSettings,
+    RolesSettings,
+)
 from headcount.base.settings.pretrained import (
     ClassifiersSettings,
     ExperimentModel,
     FineTuningSettings,
 )
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, label, labels
-from headcount.base.settings.section import Faults, Resources, Section, each_once, refuse
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, labels
+from headcount.base.settings.section import (
+    NAME,
+    Faults,
+    Resources,
+    Section,
+    each_once,
+    parse_pair,
+    refuse,
+    require,
+)
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE, label
 
 _OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 

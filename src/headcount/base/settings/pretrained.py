@@ -6,9 +6,18 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.section import LARGEST, Faults, Precision, Section
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import (
+    LARGEST,
+    NO_BRACES,
+    SHA256,
+    CorpusName,
+    Faults,
+    FileName,
+    Language,
+    Precision,
+    Section,
+)
 
 HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
