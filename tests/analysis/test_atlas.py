@@ -12,7 +12,7 @@ import pytest
 
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables.atlas import content, histories, sentences
+from headcount.analysis.tables.general.atlas import content, histories, sentences
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.runs import PrunedSettings

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headcount.analysis.tables.corpora import corpus, joining, odd_text
+from headcount.analysis.tables.general.corpora import corpus, joining, odd_text
 
 PAIR = "c.en-de"
 TEXTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.general import (
+from headcount.analysis.tables.general.scores import (
     cut_off,
     heads_per_layer,
     losses,

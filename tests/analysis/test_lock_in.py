@@ -6,7 +6,7 @@ import pytest
 
 from headcount.analysis import collapse as training
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables import lock_in
+from headcount.analysis.tables.headmask import lock_in
 from headcount.base.errors import UserError
 from headcount.base.settings.training_runs import RunSettings
 

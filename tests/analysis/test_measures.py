@@ -8,7 +8,7 @@ from headcount.analysis.frames import Data
 from headcount.analysis.measures import MEASURES, Measure, all_measures, learnt, survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
-from headcount.analysis.tables.voita_agreement import _compare, agreement, quadrature
+from headcount.analysis.tables.voita.agreement import _compare, agreement, quadrature
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 

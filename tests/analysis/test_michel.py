@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.published import michel
-from headcount.analysis.tables.michel import (
+from headcount.analysis.tables.michel.heads import (
     effects,
     heads_on_tests,
     layers_without_loss,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel_pruning import (
+from headcount.analysis.tables.michel.pruning import (
     areas,
     as_compared,
     checkpoints,

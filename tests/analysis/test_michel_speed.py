@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel_speed import importance_time, speed, speed_with_paper
+from headcount.analysis.tables.michel.speed import importance_time, speed, speed_with_paper
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis import pruned
+from headcount.analysis.tables.voita import pruned
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings
@@ -28,7 +28,7 @@ def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
 
 def models_of(heads: pd.DataFrame) -> pd.DataFrame:
     runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
-    return pruned.pruned_models(pruned.layers_left(heads, runs, SETTINGS), heads)
+    return pruned.models(pruned.layers(heads, runs, SETTINGS), heads)
 
 
 def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
@@ -76,7 +76,7 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     models = pd.DataFrame(
         {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
     ).assign(start="baseline", gates_run="gates")
-    spent = pruned.with_updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
+    spent = pruned.updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
     assert spent["updates"].tolist() == [30, updates]
     assert spent["updates_before"].tolist() == [100, 100]
     assert bool(pruned.unequal_updates(spent, SETTINGS)) == warned
@@ -88,5 +88,5 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
 def test_random_weights_had_no_updates_and_stand_beside_the_baseline() -> None:
     models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
     models = models.assign(start="random weights", gates_run="gates")
-    assert pruned.with_updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruned.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
     assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]

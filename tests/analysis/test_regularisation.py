@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from headcount.analysis.frames import RUN
-from headcount.analysis.tables import regularisation
+from headcount.analysis.tables.headmask import regularisation
 from headcount.base.settings.training_runs import RunSettings
 
 PAIR = "multi30k.en-de"

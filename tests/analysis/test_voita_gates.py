@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
-from headcount.analysis.tables import voita_gates as figures
+from headcount.analysis.tables.voita import gates as figures
 
 PAIR = "synthetic.en-xx"
 GATES = SimpleNamespace(temperature=0.33)

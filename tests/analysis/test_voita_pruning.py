@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables import voita_pruning as tables
+from headcount.analysis.tables.voita import pruning as tables
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 

@@ -11,8 +11,8 @@ from headcount.analysis.figures.special import attention_maps, draw_attention, i
 from headcount.analysis.frames import Data
 from headcount.analysis.published.numbers import PublishedTable
 from headcount.analysis.roles import ATTENTION, KEYS
-from headcount.analysis.tables import voita_dependencies as dependencies
-from headcount.analysis.tables.voita_roles import (
+from headcount.analysis.tables.voita import dependencies as dependencies
+from headcount.analysis.tables.voita.roles import (
     FUNCTIONS,
     every_head,
     functions_left,

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from pydantic import RootModel
 
-from headcount.analysis.collapse import Collapsed
-from headcount.analysis.frames import Data
+from headcount.analysis.collapse import collapsed_in_training
+from headcount.analysis.frames import Data, FrameOf
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
@@ -133,7 +133,7 @@ def intervals(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def collapse_marks(frame: pd.DataFrame, collapsed: Collapsed) -> str:
+def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training]) -> str:
     """Return a sentence on the mark of collapsed runs if the frame has such a run."""
     marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
     return "" if marked.empty else shared_notes()["collapsed"]
@@ -173,7 +173,7 @@ def signatures(frame: pd.DataFrame) -> str:
 
 
 @note
-def collapse(frame: pd.DataFrame, collapsed: Collapsed) -> list[str]:
+def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training]) -> list[str]:
     """Return a warning for every run of the frame's pairs that collapsed with some seeds."""
     rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])]
     return [

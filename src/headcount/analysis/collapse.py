@@ -3,8 +3,6 @@
 A head that is masked in nearly every update hardly learns, and then hurts the model that uses it.
 """
 
-from typing import Annotated
-
 import numpy as np
 import pandas as pd
 
@@ -107,10 +105,6 @@ def collapsed_in_training(
     harmed = losses["first_pass_loss"] > losses["masked_loss"]
     collapsed = losses[harmed & (losses["most"] >= ABANDONED - ROUNDING)]
     return collapsed.index.to_frame(index=False)
-
-
-# Trainings that collapsed, for parameters of functions.
-Collapsed = Annotated[pd.DataFrame, collapsed_in_training]
 
 
 def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:

@@ -20,6 +20,14 @@ RUN = ["pair", "run", "seed"]  # columns that identify one training run
 HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
 
+class FrameOf:
+    """`FrameOf[function]` annotates a parameter that is what another function makes."""
+
+    def __class_getitem__(cls, function: Callable) -> Any:
+        """Return the annotation that `Data.call` reads."""
+        return Annotated[pd.DataFrame, function]
+
+
 class Data:
     """Files of one experiment by kind, see `INPUTS`, and sections of its settings by name."""
 

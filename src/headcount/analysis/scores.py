@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,10 +88,6 @@ def compare_with_baseline(
     tested = compare(wanted.assign(against=BASE), translations, references)
     tested = tested.rename(columns={"signature": "test_signature"})
     return table.merge(tested, how="left", on=["run", *tests])
-
-
-# Main scores of runs beside their baselines, for parameters of functions.
-Comparison = Annotated[pd.DataFrame, compare_with_baseline]
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:

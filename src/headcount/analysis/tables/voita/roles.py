@@ -2,11 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
-from headcount.analysis.frames import BASE, HEAD, RUN, Data, run_of, with_paper
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, run_of, with_paper
 from headcount.analysis.measures import survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
@@ -24,10 +24,10 @@ _MAPS = 3  # as in the paper's Figure 5
 
 
 def every_head(
-    roles: Annotated[pd.DataFrame, encoder_roles],
+    roles: FrameOf[encoder_roles],
     relevance: pd.DataFrame,
     importance: pd.DataFrame,
-    survival: Annotated[pd.DataFrame, survival],
+    survival: FrameOf[survival],
     trained_runs: dict[str, RunSettings],
 ) -> pd.DataFrame:
     """Return all encoder heads of trained models, the most relevant head of a layer first."""
@@ -44,7 +44,7 @@ def every_head(
 
 
 def head_maps(
-    heads: Annotated[pd.DataFrame, every_head],
+    heads: FrameOf[every_head],
     trained_runs: dict[str, RunSettings],
     masked: bool,
     pairs: list[str],
@@ -92,7 +92,7 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
 
 
 def functions_left(
-    roles: Annotated[pd.DataFrame, encoder_roles],
+    roles: FrameOf[encoder_roles],
     pruned_runs: dict[str, PrunedSettings],
     data: Data,
 ) -> pd.DataFrame:

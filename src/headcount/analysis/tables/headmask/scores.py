@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, with_paper
+from headcount.analysis.frames import BASE, FrameOf, with_paper
 from headcount.analysis.published import headmask
-from headcount.analysis.scores import MAIN, Comparison, t_tests
+from headcount.analysis.scores import MAIN, compare_with_baseline, t_tests
 from headcount.base.files import read_json
 from headcount.base.settings.names import parse_pair
 
@@ -32,7 +32,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
     return with_paper(*(pd.DataFrame(part, columns=columns) for part in (rows, printed)))
 
 
-def scores(comparison: Comparison, number: int) -> pd.DataFrame:
+def scores(comparison: FrameOf[compare_with_baseline], number: int) -> pd.DataFrame:
     """Return the scores that table `number` shows, each of ours followed by the paper's.
 
     A statistic a row: of every seed, then without a seed over all seeds.

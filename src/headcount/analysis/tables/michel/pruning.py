@@ -1,14 +1,14 @@
 """Scores as more and more heads are pruned without retraining (Michel et al.)."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN, grouped, with_paper
+from headcount.analysis.frames import HEAD, RUN, FrameOf, grouped, with_paper
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
-from headcount.analysis.tables.michel import SCORES, TASK, Masked, beside_paper
+from headcount.analysis.tables.michel.heads import SCORES, TASK, beside_paper, masked_heads
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 
@@ -37,10 +37,7 @@ def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.Dat
     return table.assign(percent=100 * share, scope_heads=in_scope)
 
 
-Profile = Annotated[pd.DataFrame, profile]
-
-
-def curves(points: Profile, where: str = "") -> pd.DataFrame:
+def curves(points: FrameOf[profile], where: str = "") -> pd.DataFrame:
     """Return the points of curves; `where` is a query that chooses rows."""
     rows = points.query(where) if where else points
     return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
@@ -81,7 +78,7 @@ def _judge(curve: pd.DataFrame) -> pd.Series:
 
 
 def pruning(
-    points: Profile, ablation_facts: list[dict], classifier_facts: list[dict]
+    points: FrameOf[profile], ablation_facts: list[dict], classifier_facts: list[dict]
 ) -> pd.DataFrame:
     """Return how far every order prunes without a significant loss, beside the paper."""
     sizes = [
@@ -118,8 +115,8 @@ def as_compared(importance: pd.DataFrame, keys: list[str], settings: Any) -> pd.
 def removal(
     importance: pd.DataFrame,
     loss_change: pd.DataFrame,
-    masked: Masked,
-    points: Profile,
+    masked: FrameOf[masked_heads],
+    points: FrameOf[profile],
     settings: Any,
 ) -> pd.DataFrame:
     """Return all heads in the order in which pruning by importance removes them."""
@@ -168,7 +165,7 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def training(
-    points: Annotated[pd.DataFrame, checkpoints], training_heads: pd.DataFrame, settings: Any
+    points: FrameOf[checkpoints], training_heads: pd.DataFrame, settings: Any
 ) -> pd.DataFrame:
     """Return statistics of the profile and of the importance of every checkpoint.
 

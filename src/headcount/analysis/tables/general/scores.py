@@ -1,12 +1,19 @@
 """Scores of all runs, training curves, and scores by the number of heads in a layer."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.frames import BASE, RUN
-from headcount.analysis.scores import BOOTSTRAP, MAIN, Comparison, over_seeds, score_frame, t_tests
+from headcount.analysis.frames import BASE, RUN, FrameOf
+from headcount.analysis.scores import (
+    BOOTSTRAP,
+    MAIN,
+    compare_with_baseline,
+    over_seeds,
+    score_frame,
+    t_tests,
+)
 from headcount.base.settings.model import ModelSettings
 
 SIZES = ["heads_per_layer", "head_width", "parameters"]
@@ -58,7 +65,7 @@ def losses(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def heads_per_layer(
-    models_by_heads: list[dict], curves: pd.DataFrame, comparison: Comparison
+    models_by_heads: list[dict], curves: pd.DataFrame, comparison: FrameOf[compare_with_baseline]
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 
@@ -89,7 +96,7 @@ def _sizes(models_by_heads: list[dict]) -> pd.DataFrame:
     return table.merge(table.loc[table["run"] == BASE, alike], on=alike)
 
 
-def points_by_heads(table: Annotated[pd.DataFrame, heads_per_layer]) -> pd.DataFrame:
+def points_by_heads(table: FrameOf[heads_per_layer]) -> pd.DataFrame:
     """Return the mean score of every model over seeds, from `low` to `high` by `spread`."""
     difference = f"{BOOTSTRAP}, of the difference to the {BASE}"
     models = [*_MODEL, "heads_per_layer"]

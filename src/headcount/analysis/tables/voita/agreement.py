@@ -1,13 +1,12 @@
 """Agreement of measures of heads: rank correlations between all of them, head by head."""
 
 from itertools import combinations, product
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.frames import HEAD, RUN, FrameOf
 from headcount.analysis.measures import MEASURES, all_measures
 from headcount.analysis.stats import bootstrap_correlation, ranks_within, shuffled_p
 from headcount.base.addresses import KINDS
@@ -17,7 +16,7 @@ _WITHIN = "within layers"
 _SHUFFLES = 1999
 
 
-def agreement(measures: Annotated[pd.DataFrame, all_measures]) -> pd.DataFrame:
+def agreement(measures: FrameOf[all_measures]) -> pd.DataFrame:
     """Return rank correlations of measures, by model, attention type and scope.
 
     Heads that lack a measure are left out, and so are pairs of measures of fewer than three heads.

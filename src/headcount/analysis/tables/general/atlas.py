@@ -3,14 +3,14 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
-from headcount.analysis.frames import HEAD, RUN, run_of
+from headcount.analysis.frames import HEAD, RUN, FrameOf, run_of
 from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
 from headcount.analysis.roles import classes, encoder_roles
 from headcount.base.settings.runs import PrunedSettings
@@ -59,10 +59,10 @@ def _thousandths(sentence: dict[str, Any]) -> dict[str, Any]:
 
 
 def content(
-    measures: Annotated[pd.DataFrame, all_measures],
-    roles: Annotated[pd.DataFrame, encoder_roles],
-    histories: Annotated[pd.DataFrame, histories],
-    sentences: Annotated[dict, sentences],
+    measures: FrameOf[all_measures],
+    roles: FrameOf[encoder_roles],
+    histories: FrameOf[histories],
+    sentences: FrameOf[sentences],
     settings: dict[str, Any],
     trained_runs: dict[str, RunSettings],
 ) -> dict[str, Any]:
@@ -147,6 +147,6 @@ def _described(measures: pd.DataFrame, importance: str) -> Iterator[dict[str, An
         yield text
 
 
-def atlas(content: Annotated[dict, content]) -> Callable[[dict[str, Any]], str]:
+def atlas(content: FrameOf[content]) -> Callable[[dict[str, Any]], str]:
     """Return a function from the provenance of the page to its HTML."""
     return lambda origin: write_page(content, origin)

@@ -1,13 +1,13 @@
 """Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.captions import note, ours, scored, setting
 from headcount.analysis.cells import readable
-from headcount.analysis.frames import HEAD, RUN, with_paper
+from headcount.analysis.frames import HEAD, RUN, FrameOf, with_paper
 from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
@@ -25,16 +25,13 @@ def masked_heads(ablation: pd.DataFrame, classifier_ablation: pd.DataFrame) -> p
     return rows[rows["order"] != "none"].astype({"layer": int, "head": int})
 
 
-Masked = Annotated[pd.DataFrame, masked_heads]
-
-
 def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     """Return our rows, then the paper's rows with the same metric, without the column `metric`."""
     same = printed["metric"] == rows["metric"].iloc[0]
     return with_paper(rows.drop(columns="metric"), printed[same])
 
 
-def single_heads(masked: Masked) -> pd.DataFrame:
+def single_heads(masked: FrameOf[masked_heads]) -> pd.DataFrame:
     """Return the effect of masking each head alone."""
     single = masked[masked["order"] == "single"]
     single = single.assign(
@@ -45,12 +42,12 @@ def single_heads(masked: Masked) -> pd.DataFrame:
     return beside_paper(single[columns], michel.single_heads())
 
 
-def heads_on_tests(heads: Annotated[pd.DataFrame, single_heads]) -> pd.DataFrame:
+def heads_on_tests(heads: FrameOf[single_heads]) -> pd.DataFrame:
     """Return the effects of our single heads on the test sets."""
     return heads.query("source == 'ours' and test_set != 'dev'").astype({"seed": int})
 
 
-def lone_heads(masked: Masked) -> pd.DataFrame:
+def lone_heads(masked: FrameOf[masked_heads]) -> pd.DataFrame:
     """Return the change if a layer keeps one head of an attention type: the best one on dev."""
     alone = masked[masked["order"] == "all_but_one"].sort_values("index", kind="stable")
     dev = alone[alone["test_set"] == "dev"].set_index([*RUN, *HEAD])[["delta", "p"]]
@@ -63,7 +60,7 @@ def lone_heads(masked: Masked) -> pd.DataFrame:
     return beside_paper(order.merge(tested[columns], on=TASK), michel.lone_heads())
 
 
-def effects(masked: Masked) -> pd.DataFrame:
+def effects(masked: FrameOf[masked_heads]) -> pd.DataFrame:
     """Return the effects of every head on two test sets, for all pairs of test sets; dev last."""
     single = masked[masked["order"] == "single"]
     place = single.groupby(RUN)["test_set"].transform(lambda tests: pd.factorize(tests)[0])
@@ -83,7 +80,7 @@ def with_correlation(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.join(r, on=_TESTS)
 
 
-def transfer(heads: Annotated[pd.DataFrame, effects], masked: Masked) -> pd.DataFrame:
+def transfer(heads: FrameOf[effects], masked: FrameOf[masked_heads]) -> pd.DataFrame:
     """Return correlations of the effects of heads on two test sets.
 
     An attention type has a row if it has four heads or more and is not the only one.

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, grouped, with_paper
-from headcount.analysis.pruned import AllScores, PrunedModels, Updates, refuse, with_all_heads
+from headcount.analysis.frames import BASE, RUN, FrameOf, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare
+from headcount.analysis.tables.voita import pruned
+from headcount.analysis.tables.voita.pruned import refuse, with_all_heads
 from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 
@@ -20,7 +21,10 @@ _SWEEP = ["pair", "scope", "start", "seed"]
 
 
 def records(
-    models: PrunedModels, scores: AllScores, pruned_translations: list[Path], references: list[Path]
+    models: FrameOf[pruned.models],
+    scores: FrameOf[pruned.scores],
+    pruned_translations: list[Path],
+    references: list[Path],
 ) -> pd.DataFrame:
     """Return one pruned run on one test set a row, with its difference to the control."""
     scores = scores.drop(columns="signature")
@@ -35,11 +39,8 @@ def records(
     return compare(table.assign(against=table["control"]), pruned_translations, references)
 
 
-Records = Annotated[pd.DataFrame, records]
-
-
 def untuned_models(
-    models: PrunedModels, untuned: pd.DataFrame, settings: Mapping[str, Any]
+    models: FrameOf[pruned.models], untuned: pd.DataFrame, settings: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return starts without fine-tuning, with as many heads left as a gates run has.
 
@@ -58,10 +59,7 @@ def untuned_models(
     return rows.assign(against=rows["run"], comparison="untuned")
 
 
-Untuned = Annotated[pd.DataFrame, untuned_models]
-
-
-def falls(runs: Records) -> pd.DataFrame:
+def falls(runs: FrameOf[records]) -> pd.DataFrame:
     """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
     for key, sweep in grouped(runs[runs["how"] == "gates"], _SWEEP):
@@ -106,7 +104,10 @@ def _shares(models: pd.DataFrame) -> dict[str, Any]:
 
 
 def few_heads(
-    models: Updates, scores: AllScores, start_curves: pd.DataFrame, settings: Mapping[str, Any]
+    models: FrameOf[pruned.updates],
+    scores: FrameOf[pruned.scores],
+    start_curves: pd.DataFrame,
+    settings: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
 
@@ -136,7 +137,10 @@ def few_heads(
 
 
 def comparison(
-    runs: Records, untuned: Untuned, pruned_translations: list[Path], references: list[Path]
+    runs: FrameOf[records],
+    untuned: FrameOf[untuned_models],
+    pruned_translations: list[Path],
+    references: list[Path],
 ) -> pd.DataFrame:
     """Return models that are compared with a gates run of λ > 0, one on one test set a row.
 

@@ -1,13 +1,13 @@
 """Dependency relations of encoder heads (Voita et al., table 1, figures 3 and 4)."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.collapse import Collapsed, collapse_labels
-from headcount.analysis.frames import RUN, with_paper
+from headcount.analysis.collapse import collapse_labels, collapsed_in_training
+from headcount.analysis.frames import RUN, FrameOf, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.roles import arrow, exceeds, on_first_treebank
 from headcount.analysis.stats import mcnemar, wilson
@@ -48,7 +48,7 @@ def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
 
 
 def best_on_first_treebank(
-    best: Annotated[pd.DataFrame, best_heads], collapsed: Collapsed
+    best: FrameOf[best_heads], collapsed: FrameOf[collapsed_in_training]
 ) -> pd.DataFrame:
     """Return the best heads of every model on its first treebank, then the paper's."""
     ours = on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})

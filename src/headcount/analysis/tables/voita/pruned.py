@@ -1,12 +1,12 @@
 """Pruned models: their settings, the heads that are left, their updates, and notes on them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.captions import note, scored, setting
-from headcount.analysis.frames import BASE, HEAD, RUN
+from headcount.analysis.frames import BASE, HEAD, RUN, FrameOf
 from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
@@ -22,7 +22,7 @@ def refuse(rows: pd.DataFrame, text: str) -> None:
         raise UserError(text.format(**rows.iloc[0]))
 
 
-def layers_left(
+def layers(
     kept: pd.DataFrame, pruned_runs: Mapping[str, PrunedSettings], settings: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return heads and heads left in every layer of every pruned model, with its settings.
@@ -48,10 +48,7 @@ def layers_left(
     return table.fillna({"heads_left": 0}).astype({"heads_left": int})
 
 
-LayersLeft = Annotated[pd.DataFrame, layers_left]
-
-
-def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
+def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
     """Return one pruned model a row, with the heads that it has left.
 
     Raises UserError for another number of heads than the gates run's, and without the control.
@@ -81,11 +78,8 @@ def pruned_models(layers: LayersLeft, kept: pd.DataFrame) -> pd.DataFrame:
     return models
 
 
-PrunedModels = Annotated[pd.DataFrame, pruned_models]
-
-
-def with_updates(
-    models: PrunedModels, start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
+def updates(
+    models: FrameOf[models], start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
 ) -> pd.DataFrame:
     """Return pruned models with updates of their own, of their start and of their gates run."""
     last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
@@ -95,18 +89,10 @@ def with_updates(
     return models
 
 
-Updates = Annotated[pd.DataFrame, with_updates]
-
-
-def all_scores(
-    start_scores: list[dict[str, Any]], pruned_scores: list[dict[str, Any]]
-) -> pd.DataFrame:
+def scores(start_scores: list[dict[str, Any]], pruned_scores: list[dict[str, Any]]) -> pd.DataFrame:
     """Return scores of pruned models and of the models that were pruned."""
     scores = main_scores([*start_scores, *pruned_scores])
     return scores[[*RUN, "test_set", "score", "signature"]]
-
-
-AllScores = Annotated[pd.DataFrame, all_scores]
 
 
 def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +102,7 @@ def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def gates_setting(models: PrunedModels, settings: Mapping[str, Any]) -> list[str]:
+def gates_setting(models: FrameOf[models], settings: Mapping[str, Any]) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
     return [
@@ -128,7 +114,7 @@ def gates_setting(models: PrunedModels, settings: Mapping[str, Any]) -> list[str
 
 
 @note
-def updates_spent(models: Updates) -> str:
+def updates_spent(models: FrameOf[updates]) -> str:
     """Return a sentence on the updates of the starts and of every way to prune."""
     spent = {"start": models["updates_before"]} | dict(list(models.groupby("how")["updates"]))
     texts = [
@@ -139,7 +125,7 @@ def updates_spent(models: Updates) -> str:
 
 
 @note
-def unequal_updates(models: Updates, settings: Mapping[str, Any]) -> str:
+def unequal_updates(models: FrameOf[updates], settings: Mapping[str, Any]) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
     scratch = models[models["how"] == "scratch"]
     equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()

@@ -1,15 +1,13 @@
 """Masks and dropout as regularisers, and ways to choose masked heads, compared over seeds."""
 
-from typing import Annotated
-
 import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
-from headcount.analysis.frames import BASE, RUN
+from headcount.analysis.frames import BASE, RUN, FrameOf
 from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
-from headcount.analysis.tables.lock_in import History, LockedIn, Runs, run_settings
+from headcount.analysis.tables.headmask.lock_in import Runs, history, locked_in, run_settings
 
 ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
@@ -99,11 +97,8 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     return cells.merge(both, on=_CELL).merge(runs, on=_NAME)
 
 
-Regularisation = Annotated[pd.DataFrame, regularisation]
-
-
 @note
-def optimum(table: Regularisation) -> list[str]:
+def optimum(table: FrameOf[regularisation]) -> list[str]:
     """Return warnings where longer trainings, more dropout or more seeds may be better."""
     texts = []
     for pair, rows in table[table["statistic"] == "cut_short"].groupby("pair", sort=False):
@@ -118,7 +113,7 @@ def optimum(table: Regularisation) -> list[str]:
     return texts
 
 
-def by_share(table: Regularisation, trained_runs: Runs) -> pd.DataFrame:
+def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame:
     """Return mean scores minus the baseline's; `series` is the way to mask, if the run does."""
     means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
@@ -136,7 +131,11 @@ def by_way(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def variants(
-    curves: pd.DataFrame, scores: list[dict], history: History, heads: LockedIn, trained_runs: Runs
+    curves: pd.DataFrame,
+    scores: list[dict],
+    history: FrameOf[history],
+    heads: FrameOf[locked_in],
+    trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
     settings, alike = run_settings(trained_runs), ["n", "dropout", "after", "rest"]
@@ -148,7 +147,7 @@ def variants(
     return _compare(values, runs, ["baseline", "random"])[[*_CELL, "n", *_TEST]]
 
 
-def variant_points(table: Annotated[pd.DataFrame, variants]) -> pd.DataFrame:
+def variant_points(table: FrameOf[variants]) -> pd.DataFrame:
     """Return differences of dev loss to the baseline, and shares of masks that harm."""
     loss = (table["statistic"] == "dev_loss") & (table["reference"] == "baseline")
     points = table[loss | table["statistic"].str.endswith("harmful_share")]

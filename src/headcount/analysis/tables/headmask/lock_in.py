@@ -1,13 +1,11 @@
 """Collapse and locked heads: a head is locked in while training masks it in nearly every update."""
 
-from typing import Annotated
-
 import numpy as np
 import pandas as pd
 
 from headcount.analysis import collapse as training
-from headcount.analysis.collapse import ABANDONED, ROUNDING, Collapsed
-from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.collapse import ABANDONED, ROUNDING, collapsed_in_training
+from headcount.analysis.frames import HEAD, RUN, FrameOf
 from headcount.base.errors import UserError
 from headcount.base.settings.training_runs import RunSettings
 
@@ -24,7 +22,7 @@ def collapse(
     curves: pd.DataFrame,
     masking: pd.DataFrame,
     trained_runs: Runs,
-    collapsed: Collapsed,
+    collapsed: FrameOf[collapsed_in_training],
 ) -> pd.DataFrame:
     """Return the evidence of collapse of every training, from its masks, losses and test scores."""
     heads = importance[importance["statistic"] == "importance"].set_index(_HEADS)
@@ -78,10 +76,7 @@ def run_settings(runs: Runs) -> pd.DataFrame:
     return settings.rename(columns={"heads": "n"}).fillna({"n": 0})
 
 
-History = Annotated[pd.DataFrame, history]
-
-
-def locked_history(history: History) -> pd.DataFrame:
+def locked_history(history: FrameOf[history]) -> pd.DataFrame:
     """Return the history of the first seed of every run that measured slopes."""
     measured = history.dropna(subset="slope_mean")[RUN].drop_duplicates(["pair", "run"])
     first = measured.merge(history, on=RUN)
@@ -91,7 +86,7 @@ def locked_history(history: History) -> pd.DataFrame:
     return first[[*_INTERVAL, *HEAD, *columns]].astype({"locked": int})
 
 
-def locked_in(history: History) -> pd.DataFrame:
+def locked_in(history: FrameOf[history]) -> pd.DataFrame:
     """Return the heads that were locked in: when, and slope and importance meanwhile.
 
     `was_held`: the run held the head in its first updates; missing for runs that hold no head.
@@ -120,9 +115,6 @@ def _slopes(locked: pd.DataFrame) -> pd.DataFrame:
     return sums.groupby(heads).sum().div(known["updates"].groupby(heads).sum(), axis=0)
 
 
-LockedIn = Annotated[pd.DataFrame, locked_in]
-
-
-def locked_heads(heads: LockedIn, curves: pd.DataFrame) -> pd.DataFrame:
+def locked_heads(heads: FrameOf[locked_in], curves: pd.DataFrame) -> pd.DataFrame:
     """Return every head that was locked in; a training without any has a row that names none."""
     return curves[RUN].drop_duplicates().merge(heads, "left", on=RUN)

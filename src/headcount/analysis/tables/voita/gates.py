@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, grouped, with_paper
-from headcount.analysis.pruned import AllScores, LayersLeft, PrunedModels
+from headcount.analysis.frames import BASE, RUN, FrameOf, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
 from headcount.analysis.speedups import speedup_intervals, speedups
-from headcount.analysis.tables.voita_pruning import Records, Untuned
+from headcount.analysis.tables.voita import pruned
+from headcount.analysis.tables.voita.pruning import records, untuned_models
 from headcount.base.hard_concrete import HardConcrete
 
 _PAPER = HardConcrete(0.5)  # gives the masses that the paper prints
@@ -47,7 +47,7 @@ def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
     return table.assign(quantity=np.where(density, "density", "probability of 0 and of 1"))
 
 
-def encoder_points(runs: Records) -> pd.DataFrame:
+def encoder_points(runs: FrameOf[records]) -> pd.DataFrame:
     """Return means over seeds of gates runs on encoder self-attention, then the paper's points."""
     gates = runs[(runs["how"] == "gates") & (runs["scope"] == "enc_self") & (runs["start"] == BASE)]
     names = ["scope_left", "start_score", "control_score"]
@@ -57,7 +57,7 @@ def encoder_points(runs: Records) -> pd.DataFrame:
     return with_paper(points, voita.table("figure7", "score"))
 
 
-def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
+def method_points(runs: FrameOf[records], untuned: FrameOf[untuned_models]) -> pd.DataFrame:
     """Return the change of the score of every way to choose heads, one way and λ a row."""
     base = runs[runs["start"] == BASE]
     elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
@@ -76,7 +76,7 @@ def method_points(runs: Records, untuned: Untuned) -> pd.DataFrame:
     return points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
 
 
-def points_left(layers: LayersLeft, figure: str, by: list[str]) -> pd.DataFrame:
+def points_left(layers: FrameOf[pruned.layers], figure: str, by: list[str]) -> pd.DataFrame:
     """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
 
     `by` is an attention type (figure 9) or layers of a type in the decoder (figure 10).
@@ -108,7 +108,7 @@ def _group(layer: int, last: int) -> str:
     return f"{first}–{first + 1}" if first < last > 2 else f"{layer}"
 
 
-def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
+def trajectories(gates: pd.DataFrame, models: FrameOf[pruned.models]) -> pd.DataFrame:
     """Return every gate at every validation, and the number of heads left at the end."""
     table = gates.merge(models[[*RUN, "scope", "start", "lambda", "scope_left"]], on=RUN)
     table = table.assign(p_open=1 - table["p_zero"])
@@ -116,7 +116,9 @@ def trajectories(gates: pd.DataFrame, models: PrunedModels) -> pd.DataFrame:
     return table.sort_values(order, kind="stable", ignore_index=True)
 
 
-def timed(pruned_speed: pd.DataFrame, models: PrunedModels, scores: AllScores) -> pd.DataFrame:
+def timed(
+    pruned_speed: pd.DataFrame, models: FrameOf[pruned.models], scores: FrameOf[pruned.scores]
+) -> pd.DataFrame:
     """Return the time of a sentence of every timed model, by phase and batch size."""
     raw = pruned_speed.drop(columns="run")
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
