@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.collapse import collapsed_in_training
-from headcount.analysis.frames import Data, FrameOf
+from headcount.analysis.frames import Data, Facts, FrameOf, Settings
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
@@ -72,7 +71,7 @@ def ours(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
+def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     """Return a sentence on the model and one on the data."""
     model, rows = settings["model"], ours(frame)
     if rows.empty:
@@ -90,7 +89,7 @@ def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
 
 
 @note
-def importance_measure(settings: dict[str, Any]) -> str:
+def importance_measure(settings: Settings) -> str:
     """Return a sentence on how the importance of heads was measured."""
     used, ablation = settings["importance"], settings.get("ablation")
     by_layer = getattr(ablation, "normalise", "") == "layer_l2"
@@ -106,7 +105,7 @@ def importance_measure(settings: dict[str, Any]) -> str:
 
 
 @note
-def importance_unit(settings: dict[str, Any]) -> str:
+def importance_unit(settings: Settings) -> str:
     """Return the unit of importance."""
     used = settings["importance"]
     return f"{'nats²' if used.abs == 'square' else 'nats'} per sentence"
@@ -140,12 +139,12 @@ def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training
 
 
 @note
-def scored_sentences(masking_facts: list[dict]) -> str:
+def scored_sentences(masking_facts: Facts) -> str:
     """Return sentences on test sets, their size and the search behind scores of masked models."""
     return scored(masking_facts)
 
 
-def scored(facts: list[dict]) -> str:
+def scored(facts: Facts) -> str:
     """Return sentences on test sets, their size and the search, from the facts of runs."""
     sizes = {f"{test} ({n} sentences)" for run in facts for test, n in run["sentences"].items()}
     searches = {f"beam {run['beam']}, length penalty {run['length_penalty']}" for run in facts}
@@ -156,7 +155,7 @@ def scored(facts: list[dict]) -> str:
 
 
 @note
-def search(scores: list[dict], pruned_scores: list[dict]) -> str:
+def search(scores: Facts, pruned_scores: Facts) -> str:
     """Return a sentence on the beam search behind the scores of runs."""
     searches = set()
     for row in (row for run in [*scores, *pruned_scores] for row in run["scores"]):

@@ -6,7 +6,7 @@ A head that is masked in nearly every update hardly learns, and then hurts the m
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.frames import HEAD, RUN, Runs
 from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 
@@ -36,7 +36,7 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     return (sums["masked_updates"] / sums["updates"]).astype(float)
 
 
-def with_masking(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.DataFrame:
+def with_masking(masks: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return masks with `updates`, see `with_updates`, and `masking`: updates that mask a head."""
     frame = with_updates(masks)
     intervals = frame[[*RUN, "step", "updates"]].drop_duplicates()
@@ -49,7 +49,7 @@ def with_masking(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> p
     return frame.merge(pd.concat(parts), how="left", on=[*RUN, "step", "updates"])
 
 
-def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.Series:
+def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
     """Return the share of the masking updates in the second half of training that masked a head.
 
     0 where none of these updates masks any head.
@@ -93,7 +93,7 @@ def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed_in_training(
-    masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: dict[str, RunSettings]
+    masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: Runs
 ) -> pd.DataFrame:
     """Return pair, run and seed of the trainings whose own records show a collapse.
 

@@ -20,6 +20,20 @@ RUN = ["pair", "run", "seed"]  # columns that identify one training run
 HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
 
+Settings = Mapping[str, Any]  # sections of an experiment's settings by name
+Facts = list[dict[str, Any]]  # content of the JSON files of one kind, with pair, run and seed
+
+
+class Runs(dict[str, Run]):
+    """Settings of runs by name; a name without settings is a UserError."""
+
+    def __missing__(self, name: str) -> Run:
+        raise UserError(
+            f"run.json: expected the settings of run {name}, found those of "
+            f"{', '.join(self) or 'no run'}; give the run.json of every run"
+        )
+
+
 class FrameOf:
     """`FrameOf[function]` annotates a parameter that is what another function makes."""
 
@@ -114,16 +128,6 @@ def _read(kind: str, paths: list[Path]) -> Any:
     frame = read_csv(paths, given.columns, given.rows)
     names, metric = {given.metric: "score"}, given.metric
     return frame.rename(columns=names).assign(metric=metric) if metric else frame
-
-
-class Runs(dict[str, Run]):
-    """Settings of runs by name; a name without settings is a UserError."""
-
-    def __missing__(self, name: str) -> Run:
-        raise UserError(
-            f"run.json: expected the settings of run {name}, found those of "
-            f"{', '.join(self) or 'no run'}; give the run.json of every run"
-        )
 
 
 def read_runs(paths: list[Path]) -> Runs:

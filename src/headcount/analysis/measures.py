@@ -11,13 +11,11 @@ import pandas as pd
 from pydantic import RootModel
 
 from headcount.analysis.collapse import frequencies, with_updates
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.frames import RUN, Data, Runs
 from headcount.analysis.roles import KEYS, arrow, preferred
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.section import Section
-
-Runs = dict[str, PrunedSettings]
 
 
 class Measure(Section):

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, grouped, run_of
+from headcount.analysis.frames import BASE, RUN, Facts, grouped, run_of
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
@@ -27,7 +26,7 @@ _DELTA = ["delta", "delta_low", "delta_high"]
 DIFFERENCE = ["delta", "delta_low", "delta_high", "p", "signature"]
 
 
-def score_frame(scores: list[dict[str, Any]]) -> pd.DataFrame:
+def score_frame(scores: Facts) -> pd.DataFrame:
     """Return one score a row, from the `bleu.json` of runs; columns of `COLUMNS`."""
     rows = [{name: run[name] for name in RUN} | score for run in scores for score in run["scores"]]
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -36,7 +35,7 @@ def score_frame(scores: list[dict[str, Any]]) -> pd.DataFrame:
     return table
 
 
-def main_scores(scores: list[dict[str, Any]]) -> pd.DataFrame:
+def main_scores(scores: Facts) -> pd.DataFrame:
     """Return the rows of `score_frame` whose metric is `MAIN`, with a new index."""
     return score_frame(scores).query("metric == @MAIN").reset_index(drop=True)
 
@@ -76,7 +75,7 @@ def _read(texts: dict[tuple, Path], key: tuple) -> list[str]:
 
 
 def compare_with_baseline(
-    scores: list[dict[str, Any]], translations: list[Path], references: list[Path]
+    scores: Facts, translations: list[Path], references: list[Path]
 ) -> pd.DataFrame:
     """Return the main score of every run and its difference to the baseline of the same seed.
 

@@ -10,20 +10,15 @@ import pandas as pd
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
-from headcount.analysis.frames import HEAD, RUN, FrameOf, run_of
+from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
 from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
 from headcount.analysis.roles import classes, encoder_roles
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.training_runs import RunSettings
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 
 
 def histories(
-    masks: pd.DataFrame,
-    gates: pd.DataFrame,
-    training_heads: pd.DataFrame,
-    pruned_runs: dict[str, PrunedSettings],
+    masks: pd.DataFrame, gates: pd.DataFrame, training_heads: pd.DataFrame, pruned_runs: Runs
 ) -> pd.DataFrame:
     """Return measures of heads over updates: `what` of the runs `of`, with `step` and `value`."""
     gates = in_scope(gates, pruned_runs, "gates")
@@ -63,8 +58,8 @@ def content(
     roles: FrameOf[encoder_roles],
     histories: FrameOf[histories],
     sentences: FrameOf[sentences],
-    settings: dict[str, Any],
-    trained_runs: dict[str, RunSettings],
+    settings: Settings,
+    trained_runs: Runs,
 ) -> dict[str, Any]:
     """Return what the page shows as JSON; lists of values have an entry for each of `heads`.
 

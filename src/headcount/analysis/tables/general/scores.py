@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.frames import BASE, RUN, FrameOf
+from headcount.analysis.frames import BASE, RUN, Facts, FrameOf
 from headcount.analysis.scores import (
     BOOTSTRAP,
     MAIN,
@@ -25,13 +25,13 @@ _CUT |= {"capped": "translations at the limit on their length"}
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
 
-def all_scores(scores: list[dict], pruned_scores: list[dict]) -> pd.DataFrame:
+def all_scores(scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
     """Return every score of every run, one a row."""
     return score_frame([*scores, *pruned_scores])
 
 
 def mean_scores(
-    scores: list[dict], pruned_scores: list[dict], classifier_ablation: pd.DataFrame
+    scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame
 ) -> dict[str, Any]:
     """Return mean scores over seeds in points, nested by pair, run, test set and metric."""
     whole = classifier_ablation.query("order == 'none'")
@@ -65,7 +65,7 @@ def losses(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def heads_per_layer(
-    models_by_heads: list[dict], curves: pd.DataFrame, comparison: FrameOf[compare_with_baseline]
+    models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[compare_with_baseline]
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 
@@ -86,7 +86,7 @@ def heads_per_layer(
     return both.sort_values(order, kind="stable", ignore_index=True)[COLUMNS]
 
 
-def _sizes(models_by_heads: list[dict]) -> pd.DataFrame:
+def _sizes(models_by_heads: Facts) -> pd.DataFrame:
     """Return the sizes of models that have the dropout of their baseline."""
     models = [ModelSettings.model_validate(facts["model"]) for facts in models_by_heads]
     sizes = [(model.heads, model.head_width, model.dropout) for model in models]
@@ -117,7 +117,7 @@ def cut_off(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def doubts(scores: list[dict]) -> list[str]:
+def doubts(scores: Facts) -> list[str]:
     """Return the warnings in `bleu.json` of the baselines."""
     return [
         f"{BASE}, seed {run['seed']} of {run['pair']}, {text}."

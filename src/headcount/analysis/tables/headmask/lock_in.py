@@ -5,11 +5,8 @@ import pandas as pd
 
 from headcount.analysis import collapse as training
 from headcount.analysis.collapse import ABANDONED, ROUNDING, collapsed_in_training
-from headcount.analysis.frames import HEAD, RUN, FrameOf
+from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs
 from headcount.base.errors import UserError
-from headcount.base.settings.training_runs import RunSettings
-
-Runs = dict[str, RunSettings]
 
 SHORTEST = 50  # fewest updates of a lock-in
 _HEADS = [*RUN, *HEAD]

@@ -3,9 +3,8 @@
 import pandas as pd
 
 from headcount.analysis.collapse import with_updates
-from headcount.analysis.frames import BASE
+from headcount.analysis.frames import BASE, Runs
 from headcount.analysis.scores import BOOTSTRAP, over_seeds
-from headcount.base.settings.training_runs import RunSettings
 
 CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score
 _POINT = ["pair", "test_set", "run", "order", "index", "heads_masked"]
@@ -44,7 +43,7 @@ def with_places(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def by_number(frame: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.DataFrame:
+def by_number(frame: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return the curves of the baseline and of the runs with the same N, for every N.
 
     The column `number` is `N = …, `, and empty where no run masks heads in training.

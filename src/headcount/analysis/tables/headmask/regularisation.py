@@ -4,10 +4,10 @@ import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
-from headcount.analysis.frames import BASE, RUN, FrameOf
+from headcount.analysis.frames import BASE, RUN, Facts, FrameOf, Runs
 from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
-from headcount.analysis.tables.headmask.lock_in import Runs, history, locked_in, run_settings
+from headcount.analysis.tables.headmask.lock_in import history, locked_in, run_settings
 
 ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
@@ -19,8 +19,8 @@ _TEST = ["reference", "against", "value", "low", "high", "p", "seeds"]
 
 
 def regularisation(
-    models_by_dropout: list[dict],
-    scores: list[dict],
+    models_by_dropout: Facts,
+    scores: Facts,
     curves: pd.DataFrame,
     masks: pd.DataFrame,
     trained_runs: Runs,
@@ -65,7 +65,7 @@ def _choose(models: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*_NAME, "dropout", "chosen", *_REFERENCES])
 
 
-def _scores(scores: list[dict]) -> pd.DataFrame:
+def _scores(scores: Facts) -> pd.DataFrame:
     """Return the main score of trainings: the mean over all test sets, then every test set."""
     table = main_scores(scores)
     groups = table.groupby(RUN, sort=False)["score"]
@@ -132,7 +132,7 @@ def by_way(frame: pd.DataFrame) -> pd.DataFrame:
 
 def variants(
     curves: pd.DataFrame,
-    scores: list[dict],
+    scores: Facts,
     history: FrameOf[history],
     heads: FrameOf[locked_in],
     trained_runs: Runs,

@@ -1,13 +1,10 @@
 """Effects of single heads: each head masked alone, or alone in its layer (Michel et al.)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from headcount.analysis.captions import note, ours, scored, setting
 from headcount.analysis.cells import readable
-from headcount.analysis.frames import HEAD, RUN, FrameOf, with_paper
+from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings, with_paper
 from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
@@ -114,10 +111,7 @@ def counted(output: Output) -> str:
 
 @note
 def ablated_on(
-    frame: pd.DataFrame,
-    ablation_facts: list[dict],
-    classifier_facts: list[dict],
-    settings: Mapping[str, Any],
+    frame: pd.DataFrame, ablation_facts: Facts, classifier_facts: Facts, settings: Settings
 ) -> list[str]:
     """Return sentences on the test sets, their sizes and the models."""
     if ablation_facts:

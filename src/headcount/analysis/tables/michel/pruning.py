@@ -1,11 +1,9 @@
 """Scores as more and more heads are pruned without retraining (Michel et al.)."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN, FrameOf, grouped, with_paper
+from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
 from headcount.analysis.tables.michel.heads import SCORES, TASK, beside_paper, masked_heads
@@ -78,7 +76,7 @@ def _judge(curve: pd.DataFrame) -> pd.Series:
 
 
 def pruning(
-    points: FrameOf[profile], ablation_facts: list[dict], classifier_facts: list[dict]
+    points: FrameOf[profile], ablation_facts: Facts, classifier_facts: Facts
 ) -> pd.DataFrame:
     """Return how far every order prunes without a significant loss, beside the paper."""
     sizes = [
@@ -104,7 +102,7 @@ def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
     return beside_paper(ours.assign(metric=metric), paper)
 
 
-def as_compared(importance: pd.DataFrame, keys: list[str], settings: Any) -> pd.Series:
+def as_compared(importance: pd.DataFrame, keys: list[str], settings: Settings) -> pd.Series:
     """Return the importance by which heads are ranked: divided by the norm of its layer, or not."""
     if settings["ablation"].normalise != "layer_l2":
         return importance["value"]
@@ -117,7 +115,7 @@ def removal(
     loss_change: pd.DataFrame,
     masked: FrameOf[masked_heads],
     points: FrameOf[profile],
-    settings: Any,
+    settings: Settings,
 ) -> pd.DataFrame:
     """Return all heads in the order in which pruning by importance removes them."""
     heads = importance[importance["statistic"] == "importance"]
@@ -165,7 +163,7 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def training(
-    points: FrameOf[checkpoints], training_heads: pd.DataFrame, settings: Any
+    points: FrameOf[checkpoints], training_heads: pd.DataFrame, settings: Settings
 ) -> pd.DataFrame:
     """Return statistics of the profile and of the importance of every checkpoint.
 

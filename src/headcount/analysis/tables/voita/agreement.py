@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.frames import HEAD, RUN, FrameOf
+from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf
 from headcount.analysis.measures import MEASURES, all_measures
 from headcount.analysis.stats import bootstrap_correlation, ranks_within, shuffled_p
 from headcount.base.addresses import KINDS
@@ -51,7 +51,7 @@ def _compare(both: pd.DataFrame, scope: str) -> tuple[float, float, float, float
 
 
 @note
-def quadrature(more_measures_facts: list[dict]) -> str:
+def quadrature(more_measures_facts: Facts) -> str:
     """Return how far the sum of integrated gradients is from the loss that all heads take off."""
     sums = [run["integrated_gradients"] for run in more_measures_facts]
     gaps = [abs(s["sum"] / s["loss_taken_off"] - 1) for s in sums if s["loss_taken_off"]]

@@ -1,13 +1,12 @@
 """Dependency relations of encoder heads (Voita et al., table 1, figures 3 and 4)."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import collapse_labels, collapsed_in_training
-from headcount.analysis.frames import RUN, FrameOf, with_paper
+from headcount.analysis.frames import RUN, FrameOf, Settings, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.roles import arrow, exceeds, on_first_treebank
 from headcount.analysis.stats import mcnemar, wilson
@@ -18,7 +17,7 @@ _COLUMNS += ["margin", "p", "heads_above", "trials", "offset"]
 _POINTS = ["pair", "run", *_TEST, "accuracy", "low", "high", "baseline", "seed"]
 
 
-def best_heads(syntax: pd.DataFrame, settings: dict[str, Any]) -> pd.DataFrame:
+def best_heads(syntax: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the best encoder head of every model, treebank, relation and direction.
 
     p is McNemar's, against the positional baseline, times the number of heads.
@@ -64,7 +63,7 @@ def best_on_first_treebank(
     return points[[*_POINTS[:-1], "source", "seed", "_model", "_test"]]
 
 
-def dependent_positions(trees: list[Path], settings: dict[str, Any]) -> pd.DataFrame:
+def dependent_positions(trees: list[Path], settings: Settings) -> pd.DataFrame:
     """Return how often dependents stand at every relative position, by treebank, then the paper's.
 
     `trees` are `<pair>/trees/<treebank>.csv`.

@@ -1,12 +1,9 @@
 """Gates and heads left in pruned runs: figures 6, 7, 9 and 10 of Voita et al., ways to choose."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, FrameOf, grouped, with_paper
+from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
 from headcount.analysis.speedups import speedup_intervals, speedups
@@ -21,7 +18,7 @@ _SETUP = ["pair", "seed", "phase", "batch_size"]
 _PANELS = ("tuned", "untuned", "start")
 
 
-def distributions(settings: Mapping[str, Any]) -> pd.DataFrame:
+def distributions(settings: Settings) -> pd.DataFrame:
     """Return densities of gates and probabilities of exactly 0 and 1, of the paper and of ours.
 
     Source: Voita et al. 2019, figure 6.

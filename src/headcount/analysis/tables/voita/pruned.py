@@ -1,16 +1,13 @@
 """Pruned models: their settings, the heads that are left, their updates, and notes on them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from headcount.analysis.captions import note, scored, setting
-from headcount.analysis.frames import BASE, HEAD, RUN, FrameOf
+from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings
 from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS, label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
@@ -22,9 +19,7 @@ def refuse(rows: pd.DataFrame, text: str) -> None:
         raise UserError(text.format(**rows.iloc[0]))
 
 
-def layers(
-    kept: pd.DataFrame, pruned_runs: Mapping[str, PrunedSettings], settings: Mapping[str, Any]
-) -> pd.DataFrame:
+def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
     """Return heads and heads left in every layer of every pruned model, with its settings.
 
     `gated` says whether the layer could lose heads. Raises UserError for files of other models.
@@ -89,7 +84,7 @@ def updates(
     return models
 
 
-def scores(start_scores: list[dict[str, Any]], pruned_scores: list[dict[str, Any]]) -> pd.DataFrame:
+def scores(start_scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
     """Return scores of pruned models and of the models that were pruned."""
     scores = main_scores([*start_scores, *pruned_scores])
     return scores[[*RUN, "test_set", "score", "signature"]]
@@ -102,7 +97,7 @@ def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def gates_setting(models: FrameOf[models], settings: Mapping[str, Any]) -> list[str]:
+def gates_setting(models: FrameOf[models], settings: Settings) -> list[str]:
     """Return sentences on λ, on the gates, and on the models that were pruned."""
     gates = settings["gates"]
     return [
@@ -125,7 +120,7 @@ def updates_spent(models: FrameOf[updates]) -> str:
 
 
 @note
-def unequal_updates(models: FrameOf[updates], settings: Mapping[str, Any]) -> str:
+def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
     scratch = models[models["how"] == "scratch"]
     equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
@@ -138,6 +133,6 @@ def unequal_updates(models: FrameOf[updates], settings: Mapping[str, Any]) -> st
 
 
 @note
-def untuned_sentences(untuned_facts: list[dict[str, Any]]) -> str:
+def untuned_sentences(untuned_facts: Facts) -> str:
     """Return sentences on the test sets of models that were masked without fine-tuning."""
     return f"Untuned: {scored(untuned_facts)}" if untuned_facts else ""

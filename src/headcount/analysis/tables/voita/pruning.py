@@ -1,13 +1,12 @@
 """Pruned runs: their scores, where BLEU falls, and other ways to choose heads (Voita et al.)."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, FrameOf, grouped, with_paper
+from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare
 from headcount.analysis.tables.voita import pruned
@@ -40,7 +39,7 @@ def records(
 
 
 def untuned_models(
-    models: FrameOf[pruned.models], untuned: pd.DataFrame, settings: Mapping[str, Any]
+    models: FrameOf[pruned.models], untuned: pd.DataFrame, settings: Settings
 ) -> pd.DataFrame:
     """Return starts without fine-tuning, with as many heads left as a gates run has.
 
@@ -107,7 +106,7 @@ def few_heads(
     models: FrameOf[pruned.updates],
     scores: FrameOf[pruned.scores],
     start_curves: pd.DataFrame,
-    settings: Mapping[str, Any],
+    settings: Settings,
 ) -> pd.DataFrame:
     """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
 

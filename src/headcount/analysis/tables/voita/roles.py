@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, run_of, with_paper
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, Runs, run_of, with_paper
 from headcount.analysis.measures import survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
 from headcount.base.addresses import Head
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.lines import clean_lines
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
@@ -28,7 +28,7 @@ def every_head(
     relevance: pd.DataFrame,
     importance: pd.DataFrame,
     survival: FrameOf[survival],
-    trained_runs: dict[str, RunSettings],
+    trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return all encoder heads of trained models, the most relevant head of a layer first."""
     others = wide(relevance, RELEVANCE), wide(importance, ["importance"])
@@ -44,10 +44,7 @@ def every_head(
 
 
 def head_maps(
-    heads: FrameOf[every_head],
-    trained_runs: dict[str, RunSettings],
-    masked: bool,
-    pairs: list[str],
+    heads: FrameOf[every_head], trained_runs: Runs, masked: bool, pairs: list[str]
 ) -> pd.DataFrame:
     """Return heads by layer and rank: of runs that mask heads or of the baseline, and the paper's.
 
@@ -91,11 +88,7 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in clean_lines(path)]
 
 
-def functions_left(
-    roles: FrameOf[encoder_roles],
-    pruned_runs: dict[str, PrunedSettings],
-    data: Data,
-) -> pd.DataFrame:
+def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data) -> pd.DataFrame:
     """Return the number of encoder heads with each function, for trained and pruned models.
 
     A model without any encoder head has rows as well.
