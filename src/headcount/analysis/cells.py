@@ -1,6 +1,6 @@
 """Readable cells: functions from the rows of a group to a text. They skip missing values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -83,26 +83,17 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
 
 def ends(values: pd.Series, digits: int = 2) -> str:
     """Return intervals whose low and high ends stand in turn, a row for each."""
-    known = values.dropna().astype(float)
-    return interval(known.to_numpy()[::2], known.to_numpy()[1::2], digits)
+    known = values.dropna().to_numpy(float)
+    return interval(known[::2], known[1::2], digits)
 
 
-def bounds(
-    value: pd.Series,
-    low: pd.Series,
-    high: pd.Series,
-    digits: int = 2,
-    unit: str = "",
-    sign: bool = False,
-) -> str:
-    """Return the first value, with its interval in brackets where it is known."""
-    row = pd.DataFrame({"value": value, "low": low, "high": high}).astype(float)
-    row = row[row["value"].notna()]
-    if row.empty:
+def bounds(*columns: pd.Series, digits: int = 2, unit: str = "", sign: bool = False) -> str:
+    """Return the first value of three columns, with low and high in brackets where known."""
+    rows = pd.DataFrame(dict(enumerate(columns))).astype(float).dropna(subset=0)
+    if rows.empty:
         return NONE
-    middle, least, most = (f"{end:{'+' * sign}z.{digits}f}" for end in row.iloc[0])
-    ends = "" if pd.isna(row.iloc[0]["low"]) else f" ({least} to {most})"
-    return f"{middle}{unit}{ends}"
+    middle, low, high = (f"{end:{'+' * sign}z.{digits}f}" for end in rows.iloc[0])
+    return f"{middle}{unit}" + f" ({low} to {high})" * bool(rows.iloc[0].notna().all())
 
 
 def p_value(value: float) -> str:
@@ -115,10 +106,8 @@ def p_value(value: float) -> str:
 
 # Formats that a declaration may name.
 FORMATS: dict[str, Callable[..., str]] = {
-    function.__name__: function
-    for function in (first, text, count, known, mean, mean_significant, percent, p)
-    + (interval, ends, bounds)
-} | {
+    **{f.__name__: f for f in (first, text, count, known, mean, mean_significant, percent, p)},
+    **{f.__name__: f for f in (interval, ends, bounds)},
     "sum": total,
     "mean_sd": partial(mean, spread="sd"),
     "mean_range": partial(mean, spread="range"),
@@ -136,18 +125,16 @@ def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
     (name,) = [key for key in options if key in FORMATS]
     columns = options.pop(name)
     chosen = rows.query(spec["where"]) if "where" in spec else rows
-    names: Sequence[str] = [columns] if isinstance(columns, str) else columns
+    names = [columns] if isinstance(columns, str) else columns
     if "per" in spec:
-        chosen = chosen.groupby(spec["per"], sort=False)[list(names)].mean()
+        chosen = chosen.groupby(spec["per"], sort=False)[names].mean()
     return FORMATS[name](*(chosen[column] for column in names), **options)
 
 
 def readable(value: Any) -> str:
     """Return a value as text: two decimals from 1 on, three significant digits below."""
-    if isinstance(value, bool) or not isinstance(value, float):
-        return NONE if value is None or value is pd.NA else str(value)
     if pd.isna(value):
         return NONE
-    if value.is_integer():
-        return str(int(value))
+    if not isinstance(value, float) or value.is_integer():
+        return str(int(value) if isinstance(value, float) else value)
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -1,7 +1,4 @@
-"""Collapse of masked training: how often heads were masked, and which trainings collapsed.
-
-A head that is masked in nearly every update hardly learns, and then hurts the model that uses it.
-"""
+"""Collapse of masked training: how often heads were masked, and which trainings collapsed."""
 
 import numpy as np
 import pandas as pd
@@ -10,9 +7,7 @@ from headcount.analysis.frames import HEAD, RUN, Runs
 from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 
-# Share of the later masking updates from which on a head counts as masked nearly always.
-ABANDONED = 0.9
-
+ABANDONED = 0.9  # share of later masking updates from which on a head is masked nearly always
 ROUNDING = 1e-9  # tolerance for shares that are read from a file and averaged
 
 
@@ -31,9 +26,9 @@ def second_half(table: pd.DataFrame) -> pd.DataFrame:
 
 def frequencies(masks: pd.DataFrame) -> pd.Series:
     """Return the share of updates that masked a head, by run and head; needs column `updates`."""
-    weighted = masks.assign(masked_updates=masks["masked"] * masks["updates"])
-    sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked_updates", "updates"]].sum()
-    return (sums["masked_updates"] / sums["updates"]).astype(float)
+    weighted = masks.assign(masked=masks["masked"] * masks["updates"])
+    sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked", "updates"]].sum()
+    return (sums["masked"] / sums["updates"]).astype(float)
 
 
 def with_masking(masks: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
@@ -42,18 +37,13 @@ def with_masking(masks: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     intervals = frame[[*RUN, "step", "updates"]].drop_duplicates()
     parts = [intervals.assign(masking=0)[:0]]
     for (_, run, seed), rows in intervals.groupby(RUN, sort=False):
-        counts = masking_updates(
-            trained_runs[run], seed, *rows[["step", "updates"]].to_numpy(dtype=int).T
-        )
-        parts.append(rows.assign(masking=counts))
+        ends, lengths = rows[["step", "updates"]].to_numpy(dtype=int).T
+        parts.append(rows.assign(masking=masking_updates(trained_runs[run], seed, ends, lengths)))
     return frame.merge(pd.concat(parts), how="left", on=[*RUN, "step", "updates"])
 
 
 def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
-    """Return the share of the masking updates in the second half of training that masked a head.
-
-    0 where none of these updates masks any head.
-    """
+    """Return the share of the masking updates in the second half of training that masked a head."""
     late = second_half(with_masking(masks, trained_runs))
     shares = (late["masked"] * late["updates"] / late["masking"]).where(late["masking"] > 0, 0.0)
     return frequencies(late.assign(masked=shares, updates=late["masking"])).fillna(0.0)
@@ -62,10 +52,7 @@ def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
 def masking_updates(
     run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """Return the number of updates that mask any head in each interval.
-
-    `ends` are the last updates of the intervals, `lengths` their numbers of updates.
-    """
+    """Return the number of updates that mask any head in each interval, from last updates."""
     if (run.probability == 1 and not run.after) or not len(ends):
         return lengths
     masks = [
@@ -81,7 +68,7 @@ def masking_updates(
 def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
     """Return mean losses in the second half of trainings: with all heads and with masked heads.
 
-    Where any interval has a first pass, only those intervals count. Random masks need none.
+    Where any interval has a first pass, only these intervals count.
     """
     curves = curves.reindex(columns=[*RUN, "step", "train_loss", "first_pass_loss"])
     late = second_half(with_updates(curves)).set_index(RUN)
@@ -108,17 +95,13 @@ def collapsed_in_training(
 
 
 def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:
-    """Return, by run, what a legend says of its collapsed trainings.
-
-    `frame` has the pair, run and seed of all trainings of a figure.
-    """
+    """Return the remark of a legend on collapsed runs among the trainings of a frame, by run."""
     if frame.empty or collapsed.empty:
         return {}
     trainings, labels = frame[RUN].drop_duplicates(), {}
     for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
         of_run = trainings[trainings["run"] == run]
-        several = of_run["pair"].nunique() > 1
-        failures = failed[["pair", "seed"]].itertuples(index=False)
-        names = ", ".join(f"{pair}, " * several + f"seed {seed}" for pair, seed in failures)
+        pair = "{pair}, " * (of_run["pair"].nunique() > 1)
+        names = ", ".join(f"{pair}seed {{seed}}".format(**row) for row in failed.to_dict("records"))
         labels[run] = f"{names} collapsed" if len(failed) < len(of_run) else "collapsed"
     return labels

@@ -43,7 +43,7 @@ def statistics(data: Data) -> pd.DataFrame:
     rows = pd.concat(map(data.load, kinds), ignore_index=True)
     rows = rows.rename(columns={"statistic": "measure"}).astype({"value": float})
     rows = rows[rows["measure"].isin([name for name, m in MEASURES.items() if not m.function])]
-    sizes = rows["measure"].isin([name for name, measure in MEASURES.items() if measure.size])
+    sizes = rows["measure"].isin([name for name, m in MEASURES.items() if m.size])
     return rows.assign(value=rows["value"].mask(sizes, rows["value"].abs()))
 
 

@@ -14,25 +14,19 @@ from headcount.data.lines import clean_lines
 from headcount.scoring.bootstrap import judge_systems, resample_bleu
 
 MAIN = "bleu"  # the metric of the paired bootstrap
-
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
 DRAWS = "range of draws"
 SEEDS = "standard deviation over seeds"
 BOOTSTRAP = "bootstrap, 95 %"
-
 _DELTA = ["delta", "delta_low", "delta_high"]
-
-DIFFERENCE = ["delta", "delta_low", "delta_high", "p", "signature"]
+DIFFERENCE = [*_DELTA, "p", "signature"]
 
 
 def score_frame(scores: Facts) -> pd.DataFrame:
     """Return one score a row, from the `bleu.json` of runs; columns of `COLUMNS`."""
     rows = [{name: run[name] for name in RUN} | score for run in scores for score in run["scores"]]
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    if table["engine"].isna().any():
-        raise UserError("bleu.json: expected the engine of every score; run the experiment again")
-    return table
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def main_scores(scores: Facts) -> pd.DataFrame:
@@ -45,8 +39,7 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
 
     The column `against` of `wanted` names the run of the same pair and seed whose score is
     subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
-    resamples, and are resampled once, so ask for all comparisons at once. Raises UserError for a
-    missing text.
+    resamples. Raises UserError for a missing text.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -61,8 +54,13 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
         for row in rows.itertuples():
             both = scores[row.against, row.seed], [scores[row.run, row.seed]]
             (result,) = judge_systems(*both, targets, language)
-            numbers = result.delta, result.low, result.high, result.p_value
-            cells[row.Index] = *numbers, result.signature
+            cells[row.Index] = (
+                result.delta,
+                result.low,
+                result.high,
+                result.p_value,
+                result.signature,
+            )
     differences = pd.DataFrame.from_dict(cells, orient="index", columns=DIFFERENCE)
     return wanted.join(differences.astype(dict.fromkeys(DIFFERENCE[:-1], float)))
 

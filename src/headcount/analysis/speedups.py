@@ -22,10 +22,7 @@ def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int
 
 
 def speedup_intervals(raw: pd.DataFrame, setup: list[str], whole: str | int) -> pd.DataFrame:
-    """Return 95 % t intervals of the mean logarithm of the speed-up of every model over `whole`.
-
-    Models that were timed once have no interval.
-    """
+    """Return 95 % t intervals of the mean logarithm of the speed-up of every model over `whole`."""
     logs = raw.assign(log=np.log(raw["seconds"] / raw["steps"]))
     by_model = logs.pivot(index=[*setup, "repeat"], columns="model", values="log")
     gains = by_model.drop(columns=whole).rsub(by_model[whole], axis=0)

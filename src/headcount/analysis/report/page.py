@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
@@ -76,7 +77,7 @@ def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> di
     if output.form == "figure":
         drawing = path.with_suffix(".svg").read_text(encoding="utf-8")
         return block | inline_drawing(drawing, anchor, f"{output.title}. {content['caption']}")
-    return block | {"sides": sides(content["columns"], content["rows"])}
+    return block | {"sides": sides(pd.DataFrame(content["rows"], columns=content["columns"]))}
 
 
 def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
