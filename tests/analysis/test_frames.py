@@ -72,6 +72,16 @@ def test_parameters_name_kinds_settings_arguments_and_other_functions(tmp_path):
         data.call(scaled)
 
 
+KINDS = ["relevance", "pruned_speed", "areas", "profiles", "share_speed", "training", "kept"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_with_a_header_alone_are_refused(tmp_path, kind):
+    path = write(tmp_path, "a", ",".join([*INPUTS[kind].columns, "index"]) + "\n")
+    with pytest.raises(UserError, match=str(path)):
+        Data({kind: [path]}, {}).load(kind)
+
+
 def test_a_scored_kind_has_metric_and_score(tmp_path, monkeypatch):
     monkeypatch.setitem(INPUTS, "ablation", INPUTS["ablation"]._replace(columns=(), rows=""))
     path = write(tmp_path, "a", "test_set,bleu\ntest,31.5\n", "ablation.csv")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
+from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.settings.names import parse_pair
@@ -26,6 +27,8 @@ def corpus(counts: list[Path], segmented: list[Path]) -> pd.DataFrame:
     rows = []
     for path in counts:
         pair, split = path.parent.name, path.stem
+        if pair not in folders:
+            raise UserError(f"{path}: expected a segmentation of {pair}, found none; make it first")
         sides = {"both": _of_pairs(path)}
         segmenters = load_segmenters(folders[pair])
         cut = split in ("train", "dev")  # by the BPE step
