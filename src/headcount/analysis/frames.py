@@ -189,6 +189,12 @@ def with_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
 
 
+def refuse(rows: pd.DataFrame, text: str) -> None:
+    """Raise UserError about the first of these rows, if there are any."""
+    if len(rows):
+        raise UserError(text.format(**rows.iloc[0]))
+
+
 def grouped(frame: pd.DataFrame, columns: list[str]) -> Any:
     """Return `groupby` in order of appearance, with rows whose key is missing."""
     return frame.groupby(columns, sort=False, dropna=False)

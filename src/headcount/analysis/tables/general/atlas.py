@@ -1,7 +1,7 @@
 """The head atlas: the heads of all models with their measures, roles, attention and histories."""
 
-import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from headcount.analysis.figures.style import COLOURS
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
 from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
 from headcount.analysis.roles import classes, encoder_roles
+from headcount.analysis.tables.voita.roles import read_sentences
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 
@@ -38,19 +39,11 @@ def sentences(
     sentence_maps: list[Path], pruned_sentence_maps: list[Path]
 ) -> dict[tuple, list[dict[str, Any]]]:
     """Return the sentences of every model that has any; attention is in whole thousandths."""
-    files = [*sentence_maps, *pruned_sentence_maps]
-    return {
-        run_of(path): [_thousandths(json.loads(line)) for line in path.open(encoding="utf-8")]
-        for path in files
-    }
-
-
-def _thousandths(sentence: dict[str, Any]) -> dict[str, Any]:
-    weights = {
-        head: [[round(1000 * weight) for weight in row] for row in rows]
-        for head, rows in sentence["weights"].items()
-    }
-    return sentence | {"weights": weights}
+    maps = {run_of(path): read_sentences(path) for path in [*sentence_maps, *pruned_sentence_maps]}
+    for sentence in chain(*maps.values()):
+        for head, rows in sentence["weights"].items():
+            sentence["weights"][head] = [[round(1000 * value) for value in row] for row in rows]
+    return maps
 
 
 def content(
@@ -63,8 +56,7 @@ def content(
 ) -> dict[str, Any]:
     """Return what the page shows as JSON; lists of values have an entry for each of `heads`.
 
-    `heads` are those of the largest model. `measures` describes the measures that some head has.
-    Of `models`, training runs come first. A value that was not measured is null.
+    `heads` belong to the largest model. Training runs come first. Unknown values are null.
     """
     model = settings["model"]
     models = [model, *(run.own_model(model) for run in trained_runs.values())]
@@ -96,27 +88,22 @@ def _names(keys: list[tuple]) -> list[str]:
 def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]:
     """Return values and notes by measure, roles, and histories of one model."""
     measures, roles, histories = tables
-    found: dict[str, Any] = {"values": {}, "notes": {}, "roles": None, "histories": []}
+    parts: dict[str, Any] = {"values": {}, "notes": {}, "roles": None, "histories": []}
     for name, rows in measures.set_index(HEAD).groupby("id", sort=False):
-        found["values"][name] = _cells(rows["value"].reindex(heads))
+        parts["values"][name] = _cells(rows["value"].reindex(heads))
         if rows["note"].notna().any():
-            found["notes"][name] = _cells(rows["note"].reindex(heads))
+            parts["notes"][name] = _cells(rows["note"].reindex(heads))
     if roles is not None:
         labels = roles.set_index(HEAD)["function"].fillna("").reindex(heads)
-        classes_ = labels.map(_class, na_action="ignore")
-        found["roles"] = {"function": _cells(labels), "class": _cells(classes_)}
+        kinds = labels.map(lambda text: classes(text) if text else ["none"], na_action="ignore")
+        kind = kinds.map(lambda of: of[0] if len(of) == 1 else "several", na_action="ignore")
+        parts["roles"] = {"function": _cells(labels), "class": _cells(kind)}
     groups = [] if histories is None else histories.groupby(["what", "of"], sort=False)
     for (what, of), rows in groups:
         table = rows.pivot(index=HEAD, columns="step", values="value").reindex(heads)
         values = [_cells(row) for _, row in table.iterrows()]
-        found["histories"].append({"what": what, "of": of, "steps": [*table], "values": values})
-    return found
-
-
-def _class(function: str) -> str:
-    """Return the kind of a head's labels, or `several`, or `none`."""
-    kinds = classes(function or float("nan"))
-    return kinds[0] if len(kinds) == 1 else "several" if kinds else "none"
+        parts["histories"].append({"what": what, "of": of, "steps": [*table], "values": values})
+    return parts
 
 
 def _cells(values: pd.Series) -> list[Any]:
@@ -126,10 +113,7 @@ def _cells(values: pd.Series) -> list[Any]:
 
 
 def _described(measures: pd.DataFrame, importance: str) -> Iterator[dict[str, Any]]:
-    """Yield the description of every measure, in the order of the registry, then of the rows.
-
-    A measure that a head has several times is a group, and `short` names its members.
-    """
+    """Yield the description of every measure; one that a head has several times is a group."""
     rows = measures[["measure", "of", "id"]].drop_duplicates()
     ordered = rows.sort_values("measure", key=lambda m: m.map([*MEASURES].index), kind="stable")
     for name, of, id_ in ordered.itertuples(index=False):

@@ -62,7 +62,7 @@ def _of_pairs(counts: Path) -> dict[str, float]:
 
 
 def _of_side(path: Path, segmenter: AnySegmenter, cut: bool) -> dict[str, float]:
-    """Return statistics of one side, of several references the first; it may be cut already."""
+    """Return statistics of one side, of several references the first."""
     ids, lines = segmenter.vocabulary.ids, clean_lines(path)
     pieces = (line.split() if cut else segmenter.pieces(references(line)[0]) for line in lines)
     rows = ((segmenter.word_count(line), len(line), ids(line).count(UNK)) for line in pieces)
@@ -81,12 +81,9 @@ def _of_side(path: Path, segmenter: AnySegmenter, cut: bool) -> dict[str, float]
 def joining(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every split whose references change when they are cut and joined."""
     low = frame[(frame["statistic"] == "highest_bleu") & (frame["value"] < LEAST_HIGHEST)]
-    return [
-        f"{row.pair}, {row.split}: the references, cut into pieces and joined again, have only "
-        f"{row.value:.2f} BLEU. Every model loses about as much, so compare its BLEU with no other "
-        f"system. {_CHECK}"
-        for row in low.itertuples()
-    ]
+    text = "the references, cut into pieces and joined again, have only {value:.2f} BLEU. Every "
+    text += "model loses about as much, so compare its BLEU with no other system."
+    return [f"{{pair}}, {{split}}: {text} {_CHECK}".format(**row) for row in low.to_dict("records")]
 
 
 @note

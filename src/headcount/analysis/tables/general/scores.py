@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from headcount.analysis.captions import note
@@ -34,9 +35,8 @@ def mean_scores(
     scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame
 ) -> dict[str, Any]:
     """Return mean scores over seeds in points, nested by pair, run, test set and metric."""
-    whole = classifier_ablation.query("order == 'none'")
+    whole, nested = classifier_ablation.query("order == 'none'"), {}
     table = pd.concat([all_scores(scores, pruned_scores), whole])
-    nested: dict[str, Any] = {}
     means = table.groupby(["pair", "run", "test_set", "metric"], sort=False)["score"].mean()
     for (pair, run, test, metric), score in means.items():
         tests = nested.setdefault(pair, {}).setdefault(run, {}).setdefault(test, {})
@@ -50,10 +50,7 @@ def training_curves(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def losses(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and range over seeds of both losses, by updates and by minutes.
-
-    They end where the training of the first seed ends.
-    """
+    """Return mean and range of both losses while all seeds train, by updates and by minutes."""
     long = frame.melt([*RUN, "step", "seconds"], ["dev_loss", "train_loss"], "loss")
     groups = long.groupby(["pair", "run", "loss", "step"], sort=False)
     table = groups["value"].agg(["mean", "min", "max", "size"])
@@ -74,7 +71,7 @@ def heads_per_layer(
     speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
     table["signature"] = table["test_signature"].fillna(table["signature"])
-    table["over"] = table["delta"].map(lambda delta: "test sentences", na_action="ignore")
+    table["over"] = np.where(table["delta"].notna(), "test sentences", None)
     means = t_tests(table, _MODEL).query("seeds > 1").drop(columns="seeds")
     means = means.rename(columns={"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"})
     speed = table.groupby(_MODEL)["tokens_per_s"].mean()
@@ -119,8 +116,6 @@ def cut_off(frame: pd.DataFrame) -> list[str]:
 @note
 def doubts(scores: Facts) -> list[str]:
     """Return the warnings in `bleu.json` of the baselines."""
-    return [
-        f"{BASE}, seed {run['seed']} of {run['pair']}, {text}."
-        for run in scores
-        for text in run.get("warnings", []) * (run["run"] == BASE)
-    ]
+    text = f"{BASE}, seed {{seed}} of {{pair}}, {{}}."
+    runs = [run for run in scores if run["run"] == BASE]
+    return [text.format(words, **run) for run in runs for words in run.get("warnings", [])]

@@ -15,7 +15,7 @@ _PAPER_HEADS = 144
 def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """Return mean or variance of importance by training, and unit-free measures of inequality.
 
-    Measures without a unit are missing where an importance is below 0.
+    Unit-free measures are missing where an importance is below 0.
     """
     heads = _of(importance, "importance").groupby(RUN, sort=False)["value"]
     spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), gini=gini, heads="size")
@@ -28,10 +28,8 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
 
 
 def _printed(statistic: str) -> pd.DataFrame:
-    numbers = {"variance": headmask.table("table5"), "mean": headmask.table("table6")}
-    printed = pd.concat(
-        {k: t.set_index(["pair", "run"])["value"] for k, t in numbers.items()}, axis=1
-    )
+    numbers = headmask.table("table5", "variance").merge(headmask.table("table6", "mean"))
+    printed = numbers.set_index(["pair", "run"])
     printed["cv"] = printed["variance"] ** 0.5 / printed["mean"]
     printed["ratio_to_baseline"] = _ratio_to_baseline(printed[statistic])
     pairs = [rows for _, rows in printed.groupby("pair", sort=False)]
@@ -47,14 +45,11 @@ def _ratio_to_baseline(values: pd.Series) -> pd.Series:
 def gini(values: pd.Series) -> float:
     """Return the Gini coefficient: 0 for equal values, (n − 1) / n if one value has everything.
 
-    Raises UserError for values that are not finite or all 0.
+    Raises UserError if all values are 0.
     """
     x = np.sort(values.to_numpy(float))
-    if not np.isfinite(x).all() or not x.any():
-        raise UserError(
-            f"importances: expected finite numbers, not all 0, found {x[:3].tolist()}… ({x.size}); "
-            "make the importance file again"
-        )
+    if not x.any():
+        raise UserError("importances: expected numbers, found only 0; make the file again")
     return float((2 * np.arange(1, x.size + 1) - x.size - 1) @ x / (x.size * x.sum()))
 
 
@@ -75,15 +70,14 @@ def stability(importance: pd.DataFrame) -> pd.DataFrame:
 
 def _rank_correlation(first: pd.Series, second: pd.Series) -> float:
     """Return Spearman's correlation of the same heads. Raises UserError for other heads."""
-    first, second = first.align(second)
-    if first.isna().any() or second.isna().any():
+    both = pd.concat([first, second], axis=1)
+    if both.isna().any(axis=None):
         raise UserError(
             f"importances: expected the same heads on both sides, found {first.count()} and "
             f"{second.count()}; make heads/ again"
         )
-    if first.nunique() < 2 or second.nunique() < 2:
-        return np.nan
-    return first.corr(second, "spearman")
+    ranked = both.nunique().min() > 1
+    return both.iloc[:, 0].corr(both.iloc[:, 1], "spearman") if ranked else np.nan
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:

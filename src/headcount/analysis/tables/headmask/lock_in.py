@@ -84,10 +84,7 @@ def locked_history(history: FrameOf[history]) -> pd.DataFrame:
 
 
 def locked_in(history: FrameOf[history]) -> pd.DataFrame:
-    """Return the heads that were locked in: when, and slope and importance meanwhile.
-
-    `was_held`: the run held the head in its first updates; missing for runs that hold no head.
-    """
+    """Return the heads that were locked in: when, and slope and importance meanwhile."""
     groups = history.groupby(_HEADS, sort=False)
     history = history.assign(previous=groups["importance"].shift())
     locked = history[history["locked"]].groupby(_HEADS)

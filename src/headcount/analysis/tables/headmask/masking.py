@@ -11,10 +11,7 @@ _POINT = ["pair", "test_set", "run", "order", "index", "heads_masked"]
 
 
 def groups(masking: pd.DataFrame, run: str = "") -> pd.DataFrame:
-    """Return scores with one group of heads masked, of all runs or of the run with this name.
-
-    All random groups of a run are draws of one row, `random_group`.
-    """
+    """Return scores with one group of heads masked, of all runs or of the run with this name."""
     rows = _ordered(masking, run, ["none", "group", "random_group"])
     drawn = rows["order"] == "random_group"
     rows["index"] = rows["index"].mask(drawn, 0)
@@ -36,18 +33,14 @@ def _ordered(masking: pd.DataFrame, run: str, orders: list[str]) -> pd.DataFrame
 
 def with_places(frame: pd.DataFrame) -> pd.DataFrame:
     """Return scores of groups with their names on an axis, and edges between kinds of groups."""
-    place = frame["index"].astype(str).mask(frame["order"] == "none", "none")
-    edge = {"none": 0.5, "random_group": frame["index"].max() + 0.5}
-    return frame.assign(
-        place=place.mask(frame["order"] == "random_group", "random"), edge=frame["order"].map(edge)
-    )
+    places = frame["order"].map({"none": "none", "random_group": "random"})
+    edges = {"none": 0.5, "random_group": frame["index"].max() + 0.5}
+    places = places.fillna(frame["index"].astype(str))
+    return frame.assign(place=places, edge=frame["order"].map(edges))
 
 
 def by_number(frame: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
-    """Return the curves of the baseline and of the runs with the same N, for every N.
-
-    The column `number` is `N = …, `, and empty where no run masks heads in training.
-    """
+    """Return the curves of the baseline and of the runs with the same N, for every N."""
     counts = {run: trained_runs[run].heads or 0 for run in frame["run"].unique()}
     numbers = list(dict.fromkeys(n for run, n in counts.items() if run != BASE)) or [0]
     parts = []

@@ -27,8 +27,8 @@ def regularisation(
 ) -> pd.DataFrame:
     """Return dev loss and scores of runs, and their differences to runs without masks.
 
-    `share`: heads that an update masks. `cut_short`: trainings with fewer validations after the
-    lowest dev loss than early stopping waits for, or none.
+    `cut_short`: trainings with fewer validations after the lowest dev loss than early stopping
+    waits for, or none.
     """
     models = pd.json_normalize(models_by_dropout).rename(columns={"model.dropout": "dropout"})
     patience = models.get("provenance.settings.train.patience", pd.Series(0, models.index))
@@ -47,8 +47,8 @@ def regularisation(
 def _choose(models: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return the runs, whether dev loss chooses them, and the runs that they are compared with.
 
-    One run without masks (else the baseline) and one with masks have the lowest mean dev loss over
-    the seeds of all runs. Runs with fewer than `ENOUGH` seeds, and fewer than others, do not count.
+    The chosen run without masks (else the baseline) and the one with masks have the lowest mean dev
+    loss over common seeds. Runs with fewer seeds than `ENOUGH` and than others do not count.
     """
     rows = []
     for pair, of_pair in models.groupby("pair", sort=False):
@@ -76,10 +76,7 @@ def _scores(scores: Facts) -> pd.DataFrame:
 
 
 def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) -> pd.DataFrame:
-    """Return means over seeds and, after those of a run, mean differences to other runs.
-
-    `references` are columns of `runs` that name the other runs. The t-tests are paired by seed.
-    """
+    """Return means over seeds, then mean differences to the runs in the columns `references`."""
     means = values.groupby(_CELL, sort=False, dropna=False)["value"].agg(value="mean", seeds="size")
     others = runs.melt(_NAME, references, "reference", "against").dropna()
     other = values.rename(columns={"run": "against", "value": "other"})
@@ -166,10 +163,7 @@ def _trained(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def _masked(curves: pd.DataFrame, history: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
-    """Return locked heads of trainings, and how masked heads, or all heads alike, act on the loss.
-
-    `share`: with a slope above 0. `growth`: about the loss that a mask adds to a sentence.
-    """
+    """Return locked heads, and how masked heads, or all heads alike, act on the loss."""
     rows = history[history["known"]].set_index([*RUN, "step"])
     masks, slope = (rows["masked"] * rows["updates"]).astype(float), rows["slope_mean"]
     alike = masks.groupby([*RUN, "step"]).transform("mean")

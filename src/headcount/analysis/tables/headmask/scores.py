@@ -33,10 +33,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
 
 
 def scores(comparison: FrameOf[compare_with_baseline], number: int) -> pd.DataFrame:
-    """Return the scores that table `number` shows, each of ours followed by the paper's.
-
-    A statistic a row: of every seed, then without a seed over all seeds.
-    """
+    """Return the statistics of table `number`: every seed, all seeds, then the paper's."""
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")
     chosen = comparison[first if number == 2 else english == (number == 3)]

@@ -29,7 +29,7 @@ def beside_paper(rows: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 
 def single_heads(masked: FrameOf[masked_heads]) -> pd.DataFrame:
-    """Return the effect of masking each head alone."""
+    """Return the effect of masking every head alone."""
     single = masked[masked["order"] == "single"]
     single = single.assign(
         p_holm=single.groupby(TASK, sort=False)["p"].transform(holm),
@@ -78,10 +78,7 @@ def with_correlation(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def transfer(heads: FrameOf[effects], masked: FrameOf[masked_heads]) -> pd.DataFrame:
-    """Return correlations of the effects of heads on two test sets.
-
-    An attention type has a row if it has four heads or more and is not the only one.
-    """
+    """Return correlations of the effects on two test sets: all heads, and types of four or more."""
     rows = []
     for key, model in heads.groupby(_TESTS, sort=False):
         for kind in ("all", *KINDS):
@@ -122,7 +119,7 @@ def ablated_on(
 
 @note
 def layers_without_loss(frame: pd.DataFrame) -> str:
-    """Return how many layers of each model need only one head."""
+    """Return how many layers of every model need only one head."""
     rows = ours(frame)
     harmless = (rows["significant"] == 0) | (rows["delta"] >= 0)
     counts = harmless.groupby([rows[name] for name in TASK], sort=False)

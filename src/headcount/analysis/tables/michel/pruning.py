@@ -3,12 +3,20 @@
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings, grouped, with_paper
+from headcount.analysis.frames import (
+    HEAD,
+    RUN,
+    Facts,
+    FrameOf,
+    Settings,
+    grouped,
+    refuse,
+    with_paper,
+)
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
 from headcount.analysis.tables.michel.heads import SCORES, TASK, beside_paper, masked_heads
 from headcount.base.addresses import Head
-from headcount.base.errors import UserError
 
 KEPT = 0.95  # share of the score with all heads that counts as kept
 FLOOR = 2.0  # a checkpoint with less BLEU has no profile: shares of it mean nothing
@@ -21,13 +29,9 @@ _BY_IMPORTANCE = "scope == 'all' and order == 'importance'"
 
 
 def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.DataFrame:
-    """Return scores by percent of the scope's heads pruned, of translation or else of classifiers.
-
-    Classifiers have one attention type, so curves over it equal those over all heads.
-    """
-    table = (
-        profiles if len(profiles) else classifier_profiles[classifier_profiles["scope"] == "all"]
-    )
+    """Return scores by percent of the scope's heads pruned, of translation or of classifiers."""
+    # Classifiers have one attention type, so curves over it equal the curves over all heads.
+    table = profiles if len(profiles) else classifier_profiles.query("scope == 'all'")
     in_scope = table.groupby([*RUN, "scope"])["heads_masked"].transform("max")
     steps = table.groupby([*RUN, "scope", "order"])["index"].transform("max")
     alone = table["order"] == "one_per_layer"  # which has no steps
@@ -42,10 +46,7 @@ def curves(points: FrameOf[profile], where: str = "") -> pd.DataFrame:
 
 
 def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
-    """Return our curves, then the paper's, with bounds and the score `whole` with all heads.
-
-    Scores and bounds are the `percent` of that score, or as they are.
-    """
+    """Return our curves, then the paper's; `percent`: of the score `whole` with all heads."""
     rows = with_paper(frame, michel.curves().assign(run="paper"))
     whole = rows["score"] - rows["delta"]
     unit = 100 / whole.where(whole > 0) if percent else 1
@@ -92,7 +93,7 @@ def pruning(
 
 def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
     """Return mean scores over the steps of pruning, beside means over the paper's curves."""
-    ours = areas if len(areas) else classifier_areas[classifier_areas["scope"] == "all"]
+    ours = areas if len(areas) else classifier_areas.query("scope == 'all'")
     metric = "bleu" if len(areas) else "accuracy"
     curves = grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
     paper = curves[["score", "percent"]].apply(
@@ -148,10 +149,7 @@ def _steps(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
-    """Return scores as heads of checkpoints are pruned, with the percent of BLEU kept.
-
-    No percentage is known where the checkpoint's BLEU is below `FLOOR`.
-    """
+    """Return scores as heads of checkpoints are pruned; no percentage for BLEU below `FLOOR`."""
     groups = training.groupby([*RUN, "update"], sort=False)
     whole = groups["score"].transform("first")
     ends = {"kept": training["score"]}
@@ -167,8 +165,7 @@ def training(
 ) -> pd.DataFrame:
     """Return statistics of the profile and of the importance of every checkpoint.
 
-    Importance is compared with the run's last checkpoint. Raises UserError for a checkpoint
-    without importance.
+    Raises UserError for a checkpoint without importance.
     """
     keys = [*RUN, "update"]
     first = points.drop_duplicates(keys)[[*keys, "test_set", "score"]]
@@ -176,12 +173,11 @@ def training(
     compared = as_compared(training_heads, keys, settings)
     importance = _of_importance(training_heads.assign(compared=compared))
     table = first.join(profiles, on=keys).merge(importance, on=keys, how="left", indicator=True)
-    for row in table[table["_merge"] != "both"].to_dict("records"):
-        raise UserError(
-            f"training_profile_heads.csv of {row['pair']}, {row['run']}, seed {row['seed']}: "
-            f"expected importance at update {row['update']}, found none; run "
-            "scripts/training_profile.py again"
-        )
+    refuse(
+        table[table["_merge"] != "both"],
+        "training_profile_heads.csv of {pair}, {run}, seed {seed}: expected importance at update "
+        "{update}, found none; run scripts/training_profile.py again",
+    )
     epochs = michel.training().groupby(["pair", "run", "update"], sort=False)
     return with_paper(table.drop(columns="_merge"), epochs.apply(_statistics).reset_index())
 

@@ -20,7 +20,7 @@ _POINTS = ["pair", "run", *_TEST, "accuracy", "low", "high", "baseline", "seed"]
 def best_heads(syntax: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the best encoder head of every model, treebank, relation and direction.
 
-    p is McNemar's, against the positional baseline, times the number of heads.
+    p: McNemar's against the positional baseline, times the number of heads.
     """
     rows = syntax.assign(above=exceeds(syntax, settings["roles"]))
     tests = rows.groupby([*RUN, *_TEST], sort=False)
@@ -64,18 +64,13 @@ def best_on_first_treebank(
 
 
 def dependent_positions(trees: list[Path], settings: Settings) -> pd.DataFrame:
-    """Return how often dependents stand at every relative position, by treebank, then the paper's.
-
-    `trees` are `<pair>/trees/<treebank>.csv`.
-    """
-    frames = [
+    """Return shares of dependents at relative positions, by treebank, then the paper's."""
+    columns = ["pair", "treebank", "relation", "offset", "count", "share"]
+    frames = [pd.DataFrame(columns=columns)] * (not trees) + [
         pd.read_csv(path).assign(pair=path.parent.parent.name, treebank=path.stem) for path in trees
     ]
-    columns = ["pair", "treebank", "relation", "offset", "count", "share"]
-    arcs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
-    total = arcs.groupby(["pair", "treebank", "relation"])["count"].transform("sum")
-    paper = voita.table("figure3", "share")
-    table = with_paper(
-        arcs.assign(share=arcs["count"] / total)[columns], paper.assign(pair="wmt", treebank="wmt")
-    )
+    arcs = pd.concat(frames, ignore_index=True)
+    arcs["share"] = arcs["count"] / arcs.groupby(columns[:3])["count"].transform("sum")
+    paper = voita.table("figure3", "share").assign(pair="wmt", treebank="wmt")
+    table = with_paper(arcs[columns], paper)
     return table[table["relation"].isin(settings["roles"].relations)]

@@ -19,10 +19,7 @@ _PANELS = ("tuned", "untuned", "start")
 
 
 def distributions(settings: Settings) -> pd.DataFrame:
-    """Return densities of gates and probabilities of exactly 0 and 1, of the paper and of ours.
-
-    Source: Voita et al. 2019, figure 6.
-    """
+    """Return densities of gates and probabilities of exactly 0 and 1 (Voita et al., figure 6)."""
     gates = settings["gates"]
     ours = HardConcrete(gates.temperature)
     curves = [
@@ -76,7 +73,7 @@ def method_points(runs: FrameOf[records], untuned: FrameOf[untuned_models]) -> p
 def points_left(layers: FrameOf[pruned.layers], figure: str, by: list[str]) -> pd.DataFrame:
     """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
 
-    `by` is an attention type (figure 9) or layers of a type in the decoder (figure 10).
+    `by`: attention type (figure 9), or also layers of the decoder (figure 10).
     """
     left = layers.groupby(RUN)["heads_left"].transform("sum")
     last = layers.loc[layers["kind"] == "dec_self", "layer"].max()

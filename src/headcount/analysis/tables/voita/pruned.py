@@ -3,26 +3,19 @@
 import pandas as pd
 
 from headcount.analysis.captions import note, scored, setting
-from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings
+from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings, refuse
 from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
-from headcount.base.errors import UserError
 from headcount.base.settings.runs import RANDOM_WEIGHTS, label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
 
 
-def refuse(rows: pd.DataFrame, text: str) -> None:
-    """Raise UserError about the first of these rows, if there are any."""
-    if len(rows):
-        raise UserError(text.format(**rows.iloc[0]))
-
-
 def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
     """Return heads and heads left in every layer of every pruned model, with its settings.
 
-    `gated` says whether the layer could lose heads. Raises UserError for files of other models.
+    `gated`: the layer could lose heads. Raises UserError for files of other models.
     """
     grid, gates = settings["model"].grid, kept[kept["statistic"] == "gate"]
     rows = [
@@ -111,11 +104,9 @@ def gates_setting(models: FrameOf[models], settings: Settings) -> list[str]:
 @note
 def updates_spent(models: FrameOf[updates]) -> str:
     """Return a sentence on the updates of the starts and of every way to prune."""
-    spent = {"start": models["updates_before"]} | dict(list(models.groupby("how")["updates"]))
-    texts = [
-        f"{name} {' or '.join(map('{:,.0f}'.format, values.sort_values().unique()))}"
-        for name, values in spent.items()
-    ]
+    spent = [("start", models["updates_before"]), *models.groupby("how")["updates"]]
+    numbers = (" or ".join(f"{n:,.0f}" for n in sorted(values.unique())) for _, values in spent)
+    texts = (f"{name} {number}" for (name, _), number in zip(spent, numbers, strict=True))
     return f"Updates: {', '.join(texts)}."
 
 
@@ -124,12 +115,9 @@ def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
     scratch = models[models["how"] == "scratch"]
     equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
-    if scratch.empty or (equal and settings["model"].imported is None):
-        return ""
-    return (
-        "Models from scratch had not as many updates as the start and the pruning together. Their "
-        "distance from pruned models is due to updates as well as to heads."
-    )
+    text = "Models from scratch had not as many updates as the start and the pruning together. "
+    text += "Their distance from pruned models is due to updates as well as to heads."
+    return text * (len(scratch) > 0 and not (equal and settings["model"].imported is None))
 
 
 @note

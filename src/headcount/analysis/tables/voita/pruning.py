@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
+from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, refuse, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare
 from headcount.analysis.tables.voita import pruned
-from headcount.analysis.tables.voita.pruned import refuse, with_all_heads
+from headcount.analysis.tables.voita.pruned import with_all_heads
 from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 
@@ -41,10 +41,7 @@ def records(
 def untuned_models(
     models: FrameOf[pruned.models], untuned: pd.DataFrame, settings: Settings
 ) -> pd.DataFrame:
-    """Return starts without fine-tuning, with as many heads left as a gates run has.
-
-    Raises UserError for another number.
-    """
+    """Return starts without fine-tuning, with as many heads left as a gates run, else UserError."""
     gates = models[[*RUN, "scope", "lambda", "scope_heads", "scope_left", "heads_left"]]
     gates = gates.set_axis(["pair", "gates_run", *gates.columns[2:-1], "expected"], axis=1)
     rows = untuned.rename(columns={"as_run": "gates_run", "order": "contender"})
@@ -110,8 +107,7 @@ def few_heads(
 ) -> pd.DataFrame:
     """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
 
-    They are the gates runs on all attention types, the gates runs that have a twin from scratch,
-    and the twins. Starts come first, with the training `none`. Source: Voita et al., table 2.
+    Starts come first, with the training `none`. Source: Voita et al., table 2.
     """
     scratch, random = models["how"] == "scratch", models["start"] == RANDOM_WEIGHTS
     gates = pd.MultiIndex.from_frame(models[["pair", "gates_run", "seed"]])
@@ -124,11 +120,8 @@ def few_heads(
     full = {kind: sum(grid.counts[kind]) for kind in KINDS} | {"heads_left": grid.size}
     starts = starts.join(start_curves.groupby(RUN)["step"].max().rename("updates"), on=RUN)
     starts = starts.assign(start=starts["run"], training="none", updates_before=0, **full)
-    printed = (
-        voita.table("table2", "score")
-        .rename(columns={"heads": "printed"})
-        .fillna({"training": "none"})
-    )
+    printed = voita.table("table2", "score").rename(columns={"heads": "printed"})
+    printed = printed.fillna({"training": "none"})
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
     printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)

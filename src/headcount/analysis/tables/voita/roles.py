@@ -46,10 +46,7 @@ def every_head(
 def head_maps(
     heads: FrameOf[every_head], trained_runs: Runs, masked: bool, pairs: list[str]
 ) -> pd.DataFrame:
-    """Return heads by layer and rank: of runs that mask heads or of the baseline, and the paper's.
-
-    `pairs` are pairs of the paper. The frame has what a figure writes into cells as `_function`.
-    """
+    """Return heads by layer and rank: of runs with masks or of the baseline, then the paper's."""
     masking = [name for name, run in trained_runs.items() if run.method != BASELINE.method]
     ours = heads[heads["run"].isin(masking if masked else [BASE])]
     paper = voita.ranked_heads()
@@ -89,10 +86,7 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
 
 
 def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data) -> pd.DataFrame:
-    """Return the number of encoder heads with each function, for trained and pruned models.
-
-    A model without any encoder head has rows as well.
-    """
+    """Return the number of encoder heads with every function, for trained and pruned models."""
     count = roles["function"].str.count(", ").add(1).fillna(0)
     kinds = [" and ".join(classes(labels)) or "unknown" for labels in roles["function"]]
     heads = roles.assign(function=kinds, heads=1, several=count > 1, labels=count)
@@ -103,9 +97,8 @@ def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data)
     table = models.merge(pd.DataFrame({"function": FUNCTIONS}), "cross").merge(sums, "left")
     table[counts] = table[counts].fillna(0).astype(int)
     table["heads_left"] = table.groupby(RUN)["heads"].transform("sum")
-    table["scope"] = table["run"].map({name: run.scope for name, run in pruned_runs.items()})
-    starts = table["run"].map({name: run.start for name, run in pruned_runs.items()})
-    table["start"] = starts.fillna(table["run"])
+    pruned = {name: (run.scope, run.start) for name, run in pruned_runs.items()}
+    table[["scope", "start"]] = [pruned.get(run, (None, run)) for run in table["run"]]
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
     paper = voita.table("figure8", "heads").assign(pair="opensubtitles.en-ru", scope="enc_self")
     return with_paper(table[columns], paper)
