@@ -8,7 +8,7 @@ import pytest
 from headcount.analysis.frames import _parameters
 from headcount.analysis.inputs import INPUTS, OWNERS
 from headcount.analysis.outputs import SHOWN, chapters
-from headcount.analysis.report.questions import by_question
+from headcount.analysis.report.page import by_question
 
 OUTPUTS = [output for chapter in chapters() for output in chapter.outputs]
 

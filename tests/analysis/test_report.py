@@ -15,7 +15,7 @@ from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page
 from headcount.analysis.report.answers import answers, elsewhere, evidence
 from headcount.analysis.report.layout import inline_drawing
-from headcount.analysis.report.questions import by_question
+from headcount.analysis.report.page import by_question
 from headcount.analysis.writer import Text, write_table
 from headcount.base.errors import UserError
 

@@ -93,10 +93,8 @@ def importance_measure(settings: Settings) -> str:
     """Return a sentence on how the importance of heads was measured."""
     used, ablation = settings["importance"], settings.get("ablation")
     by_layer = getattr(ablation, "normalise", "") == "layer_l2"
-    layer = ", divided by the L2 norm of its layer and type" if by_layer else ""
-    again = (
-        " It is measured again after each step." if getattr(ablation, "reestimate", False) else ""
-    )
+    layer = ", divided by the L2 norm of its layer and type" * by_layer
+    again = " It is measured again after each step." * getattr(ablation, "reestimate", False)
     return (
         "Importance: derivative of the loss of a sentence (sum over its tokens) by the multiplier "
         f"of a head, {_ABS[used.abs]}, mean over up to {used.sentences} sentence pairs of "
@@ -140,7 +138,7 @@ def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training
 
 @note
 def scored_sentences(masking_facts: Facts) -> str:
-    """Return sentences on test sets, their size and the search behind scores of masked models."""
+    """Return the sentences of `scored` on masked models."""
     return scored(masking_facts)
 
 
@@ -157,10 +155,9 @@ def scored(facts: Facts) -> str:
 @note
 def search(scores: Facts, pruned_scores: Facts) -> str:
     """Return a sentence on the beam search behind the scores of runs."""
-    searches = set()
-    for row in (row for run in [*scores, *pruned_scores] for row in run["scores"]):
-        by = "" if row["engine"] == "headcount" else f", by {row['engine']}"
-        searches.add(f"beam {row['beam']}, length penalty {row['length_penalty']}{by}")
+    text = "beam {beam}, length penalty {length_penalty}, by {engine}"
+    rows = [row for run in [*scores, *pruned_scores] for row in run["scores"]]
+    searches = {text.format(**row).removesuffix(", by headcount") for row in rows}
     return f"Translated with {'; '.join(sorted(searches))}." if searches else ""
 
 
@@ -185,10 +182,7 @@ def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training]) -> 
 
 @note
 def unequal_seeds(frame: pd.DataFrame) -> list[str]:
-    """Return a warning for every pair whose runs are means over different numbers of seeds.
-
-    The frame has a mean a row with its number of `seeds`, or one training a row with its `seed`.
-    """
+    """Return a warning for every pair whose runs are means over different numbers of seeds."""
     rows = ours(frame)
     if "seeds" not in rows:
         rows = rows.assign(seeds=rows.groupby(["pair", "run"])["seed"].transform("nunique"))

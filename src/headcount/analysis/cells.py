@@ -12,31 +12,10 @@ NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 
 
-def first(values: pd.Series) -> str:
-    """Return the first known value."""
-    known = values.dropna()
-    return readable(known.iloc[0]) if len(known) else NONE
-
-
 def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
     """Return all different values, in order of appearance, or with `repeat` those of all rows."""
     known = values.dropna() if repeat else values.dropna().unique()
     return separator.join(map(readable, known)) or NONE
-
-
-def count(values: pd.Series) -> str:
-    """Return the number of different known values."""
-    return str(values.nunique())
-
-
-def known(values: pd.Series) -> str:
-    """Return the number of known values."""
-    return NONE if len(values) and values.isna().all() else str(values.count())
-
-
-def total(values: pd.Series) -> str:
-    """Return the sum."""
-    return readable(values.sum()) if values.notna().any() else NONE
 
 
 def mean(
@@ -70,11 +49,6 @@ def percent(values: pd.Series, digits: int = 0) -> str:
     return mean(values.astype(float) * 100, digits, unit=" %")
 
 
-def p(values: pd.Series) -> str:
-    """Return p values with two significant digits, or more to stay on their side of alpha."""
-    return ", ".join(map(p_value, values.dropna())) or NONE
-
-
 def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
     """Return intervals, one for each row."""
     both = pd.DataFrame({"low": low, "high": high}).dropna().itertuples(index=False)
@@ -106,9 +80,12 @@ def p_value(value: float) -> str:
 
 # Formats that a declaration may name.
 FORMATS: dict[str, Callable[..., str]] = {
-    **{f.__name__: f for f in (first, text, count, known, mean, mean_significant, percent, p)},
-    **{f.__name__: f for f in (interval, ends, bounds)},
-    "sum": total,
+    **{f.__name__: f for f in (text, mean, mean_significant, percent, interval, ends, bounds)},
+    "first": lambda values: readable(next(iter(values.dropna()), None)),
+    "count": lambda values: str(values.nunique()),  # different known values
+    "known": lambda values: NONE if values.isna().all() and len(values) else str(values.count()),
+    "sum": lambda values: readable(values.sum()) if values.notna().any() else NONE,
+    "p": lambda values: ", ".join(map(p_value, values.dropna())) or NONE,
     "mean_sd": partial(mean, spread="sd"),
     "mean_range": partial(mean, spread="range"),
     "mean_count": partial(mean, digits=None),

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -69,39 +69,31 @@ class Data:
         A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, or annotated with
         the function that makes its value. Calls without anything given are made once.
         """
-        own = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
-        if own:
-            return function(**self._arguments(function, own))
-        if function not in self._results:
-            self._results[function] = function(**self._arguments(function, {}))
-        return self._results[function]
-
-    def _arguments(self, function: Callable, given: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = {}
+        arguments = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
+        once = not arguments
+        if once and function in self._results:
+            return self._results[function]
+        own = {"settings": self.settings, "data": self}
         for name, (default, maker) in _parameters(function).items():
-            if name in given:
-                arguments[name] = given[name]
-            elif maker is not None:
-                arguments[name] = self.call(maker)
-            elif name in INPUTS:
-                arguments[name] = self.load(name)
-            elif name in ("settings", "data"):
-                arguments[name] = self.settings if name == "settings" else self
+            if name in arguments:
+                continue
+            if maker or name in INPUTS:
+                arguments[name] = self.call(maker) if maker else self.load(name)
+            elif name in own:
+                arguments[name] = own[name]
             elif default is inspect.Parameter.empty:
                 raise TypeError(f"{function.__qualname__}: nothing provides the argument {name!r}")
-        return arguments
+        result = function(**arguments)
+        return self._results.setdefault(function, result) if once else result
 
 
 @cache
 def _parameters(function: Callable) -> dict[str, tuple[Any, Callable | None]]:
     """Return default and maker of every parameter, by its name."""
-    hints = get_type_hints(function, include_extras=True)
-    makers = {
-        name: get_args(hint)[1] if get_origin(hint) is Annotated else None
-        for name, hint in hints.items()
+    return {
+        name: (item.default, getattr(item.annotation, "__metadata__", [None])[0])
+        for name, item in inspect.signature(function).parameters.items()
     }
-    parameters = inspect.signature(function).parameters.values()
-    return {item.name: (item.default, makers.get(item.name)) for item in parameters}
 
 
 def run_of(path: Path) -> tuple[str, str, int]:
@@ -172,8 +164,8 @@ def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
             f"{', '.join(missing)}; make the file again"
         )
     for column in frame:
-        bad = frame[column].astype(str).str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
-        bad &= frame[column].notna()  # an empty cell is a missing value
+        cells = frame[column].astype(str).where(frame[column].notna(), "")  # empty cells may be
+        bad = cells.str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
         if bad.any():
             raise UserError(
                 f"{path}:{int(bad.to_numpy().argmax()) + 2}: column {column!r}: expected a finite "

@@ -1,6 +1,7 @@
 """Kinds of files that tables and figures read: their owners, folders and names."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +20,9 @@ class _File(Section):
 
 
 _FILE = read_settings(Path(__file__).with_suffix(".yaml"), _File)
-
-# Descriptions of the pairs or runs that have files, by the names that `Input.owner` has.
-OWNERS = _FILE.owners
-
-# Names in declarations for kinds that are read together.
+OWNERS = _FILE.owners  # descriptions of the pairs or runs that have files
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
-
-# Kinds that record a training. An imported model that is not trained has none.
-OF_TRAINING = ("curves", "masks", "slopes")
+OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not trained has none
 
 
 class Input(NamedTuple):
@@ -47,11 +42,9 @@ class Input(NamedTuple):
 
 def _spelt(text: str, lists: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the words of a text; a word in capitals stands for the words of a list."""
-    words: list[str] = []
-    for word in text.split():
-        given = lists.get(word, "") if word.isupper() else (word,)
-        words += _spelt(given, lists) if isinstance(given, str) else given
-    return tuple(words)
+    given = (lists.get(word, "") if word.isupper() else (word,) for word in text.split())
+    words = (_spelt(value, lists) if isinstance(value, str) else value for value in given)
+    return tuple(chain.from_iterable(words))
 
 
 def _input(of: str, files: str, columns: str = "", **others: str) -> Input:
@@ -73,15 +66,11 @@ def with_groups(kinds: tuple[str, ...]) -> list[str]:
 
 
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return these kinds, with the kinds of a group in place of its name.
-
-    Raises ValueError for a name that is in neither `INPUTS` nor `GROUPS`.
-    """
-    found = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
-    unknown = set(found).difference(INPUTS)
-    if unknown:
+    """Return these kinds, with the kinds of a group in place of its name; ValueError for others."""
+    members = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
+    if unknown := set(members).difference(INPUTS):
         raise ValueError(f"expected kinds of INPUTS or names of GROUPS, found {sorted(unknown)}")
-    return found
+    return members
 
 
 def file_flag(kind: str) -> str:

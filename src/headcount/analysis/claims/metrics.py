@@ -7,7 +7,8 @@ import pandas as pd
 
 from headcount.analysis.claims import estimates as est
 from headcount.analysis.claims.estimates import BOUNDS, TEST
-from headcount.analysis.claims.evidence import BASE, MODEL
+from headcount.analysis.claims.evidence import MODEL
+from headcount.analysis.frames import BASE
 
 
 def group_costs(groups: pd.DataFrame) -> pd.DataFrame:

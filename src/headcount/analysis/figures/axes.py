@@ -7,7 +7,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 
 from headcount.analysis.captions import fill
-from headcount.analysis.figures.style import symlog_ticks
+from headcount.analysis.figures.style import set_log_ticks, symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
@@ -23,10 +23,7 @@ def value_label(spec: Draw, value: Any) -> str:
 
 
 def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes.
-
-    Of many rows, only the first names are written, and a thin line is where the second changes.
-    """
+    """Name rows and columns of a heat map, with lines where the first name of rows changes."""
     several = isinstance(layer["y"], list)
     blocks = several and rows["_y"].nunique() > _MOST_ROWS
     for side in ("x", "y"):
@@ -76,9 +73,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     scale = options.get("scale", "linear")
     if scale.startswith("log"):
         getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
-        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(ticker.NullFormatter())
+        set_log_ticks(axis)
     elif scale == "symlog":
         _set_symlog(panel, side, options.get("linear", 1))
     if options.get("integer"):

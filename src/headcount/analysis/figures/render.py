@@ -76,8 +76,9 @@ def _styles(
     column = output.draw.style
     if not column:
         return {}
-    values, labels = list(frame[column].dropna().unique()), {}
-    known = list(data.load("trained_runs")) if column == "run" else []
+    values, known, labels = list(frame[column].dropna().unique()), [], {}
+    if column == "run":
+        known = data.load("trained_runs")
     if column == "run" and len(collapsed):
         trainings = data.load("curves")[RUN].drop_duplicates()
         shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
@@ -162,9 +163,7 @@ def _draw_layers(
         chosen = rows.query(layer["where"]) if "where" in layer else rows
         if chosen.empty and "at" not in layer:
             continue
-        fixed = dict(layer.get("fixed", {}))
-        if "label" in layer:
-            fixed["label"] = layer["label"]
+        fixed = layer.get("fixed", {}) | {key: layer[key] for key in ("label",) if key in layer}
         if layer["mark"] == "heat":
             image = MARKS["heat"](panel, chosen, layer, fixed, 0, norm=_norm(spec, layer, frame))
             label_cells(panel, chosen, layer, spec)
@@ -183,9 +182,8 @@ def _draw_styled(
     for number, value in enumerate(present):
         place = (number + 0.5) / len(present) - 0.5
         sized = _placed(layer, rows) | {"dodge_width": 1 / len(present)}
-        MARKS[layer["mark"]](
-            panel, rows[rows[spec.style] == value], sized, styles[value] | fixed, place
-        )
+        of_value = rows[rows[spec.style] == value]
+        MARKS[layer["mark"]](panel, of_value, sized, styles[value] | fixed, place)
 
 
 def _placed(layer: dict, rows: pd.DataFrame) -> dict:

@@ -28,10 +28,7 @@ _FEWEST = 5  # cells, so that titles have room
 def importance_distribution(
     frame: pd.DataFrame, output: Output, styles: dict[str, Style], data: Data
 ) -> Figure:
-    """Draw all heads by run (left) and heads by rank (right), a row for each pair.
-
-    A pair with more runs than a panel has room for has several rows.
-    """
+    """Draw all heads by run (left) and by rank (right); a pair with many runs has several rows."""
     parts = [
         (pair, rows, runs)
         for pair, rows in frame.groupby("pair", sort=False)
@@ -66,9 +63,9 @@ def _heads(panel: Axes, values: pd.Series, place: int, of_run: Style) -> None:
     MARKS["scatter"](panel, dots, {"x": "x", "y": "y", "size": 7}, look | {"alpha": 0.5}, 0)
     line = {"color": of_run["color"], "linewidth": 1.5}
     lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
+    lines["medianprops"] = {"color": "black", "linewidth": 2}
     where = {"positions": [place], "widths": 0.6, "orientation": "horizontal"}
-    medians = {"medianprops": {"color": "black", "linewidth": 2}}
-    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines, **medians)
+    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines)
 
 
 def _ranked(panel: Axes, rows: pd.DataFrame, of_run: Style) -> None:
@@ -92,10 +89,9 @@ def attention_maps(frame: pd.DataFrame) -> Figure:
 
 
 def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
-    """Draw a panel for each map: `queries` down, `keys` across, `weights` a row for each query.
+    """Draw a panel for every map: `queries` down, `keys` across, `weights` a row for every query.
 
-    Right-to-left scripts have their first key and the names of queries at the right. Raises
-    ValueError for weights of another shape.
+    Scripts from right to left begin at the right. Raises ValueError for weights of another shape.
     """
     figure, axes = _map_panels(maps)
     for panel, words, title in zip(axes, maps, titles, strict=True):

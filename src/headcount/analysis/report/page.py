@@ -1,20 +1,22 @@
 """The report: results of one experiment or several, by question, on one page that opens offline."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
+from pydantic import RootModel
 
+from headcount.analysis.inputs import OF_TRAINING
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
 from headcount.analysis.report import answers
 from headcount.analysis.report.layout import inline_drawing, share
-from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import sides
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
+from headcount.base.settings.reader import read_settings
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
@@ -114,3 +116,28 @@ def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
             origins.append(made)
         block["origin"] = origins.index(made) + 1
     return origins
+
+
+def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Output]]]:
+    """Yield name, title and outputs of every section that has any.
+
+    Raises KeyError for an output of an unknown section.
+    """
+    questions = read_settings(_HERE.with_suffix(".yaml"), RootModel[dict[str, dict[str, str]]]).root
+    sections: dict[str, list[Output]] = {name: [] for name in questions}
+    for output in outputs:
+        sections[output.question].append(output)
+    kinds = {
+        kind for members in sections.values() for output in members for kind in output.required
+    }
+    title = "untrained" if kinds.isdisjoint(OF_TRAINING) else "title"
+    for name, members in sections.items():
+        if members:
+            yield name, questions[name].get(title, questions[name]["title"]), in_order(members)
+
+
+def in_order(outputs: list[Output]) -> list[Output]:
+    """Return outputs in their order, but a figure after the table that it is declared beside."""
+    tables = {item.name: place for place, item in enumerate(outputs) if item.form == "table"}
+    places = [(tables.get(o.beside, n), o.beside != "", n) for n, o in enumerate(outputs)]
+    return [outputs[place] for *_, place in sorted(places)]
