@@ -1,6 +1,6 @@
 """Tests of claims on literal numbers; expected p and intervals come from scipy.stats."""
 
-from math import exp, isnan, nan, sqrt
+from math import isnan, nan
 
 import numpy as np
 import pandas as pd
@@ -149,12 +149,3 @@ def test_correction_within_a_paper_is_benjamini_and_hochbergs():
     expected = stats.false_discovery_control(p.dropna())
     assert corrected(p).dropna().tolist() == pytest.approx(expected.tolist())
     assert corrected(p).index.tolist() == p.index.tolist()
-
-
-def test_a_ratio_of_seeds_is_tested_against_its_limit_on_the_log_scale():
-    rows = models(*[(exp(v), nan, nan) for v in (0.2, 0.3, 0.7)])
-    decision = decide(rows, Rule(below=1, scale="ratio", about="trainings"))
-    expected = stats.ttest_1samp([0.2, 0.3, 0.7], 0)
-    assert not decision["holds"] and decision["p"] == pytest.approx(expected.pvalue)
-    spread = np.std([0.2, 0.3, 0.7], ddof=1) / sqrt(3) * stats.t.ppf(0.975, 2)
-    assert decision["low"] == pytest.approx(exp(0.4 - spread))

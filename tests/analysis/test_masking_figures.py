@@ -12,7 +12,7 @@ from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import DRAWS, SEEDS
 from headcount.analysis.tables.headmask import masking as headmask_masking
-from headcount.analysis.tables.headmask.masking import CHANGE, cumulative, groups
+from headcount.analysis.tables.headmask.masking import CHANGE, groups
 from headcount.base.settings.training_runs import RunSettings
 
 COLUMNS = ["run", "seed", "ranking", "order", "index", "draw", "heads_masked", "score", "delta"]
@@ -47,21 +47,6 @@ def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
     assert points["spread"].tolist() == [CHANGE, CHANGE, CHANGE, DRAWS, CHANGE]
     assert (points["low"][1], points["high"][1]) == (19, 21)
     assert groups(GROUPS, "random-2").empty
-
-
-def test_cumulative_scores_are_means_over_seeds() -> None:
-    masking = _masking(
-        ("baseline", 1, "own", "ascending", 0, None, 0, 30.0, 0.0),
-        ("baseline", 1, "own", "ascending", 1, None, 2, 25.0, -5.0),
-        ("baseline", 2, "own", "ascending", 0, None, 0, 34.0, 0.0),
-        ("baseline", 2, "own", "ascending", 1, None, 2, 27.0, -7.0),
-    )
-    points = cumulative(pd.concat([masking, GROUPS[:3]]))
-
-    assert points["heads_masked"].tolist() == [0, 2]
-    assert points["score"].tolist() == [32, 26]
-    np.testing.assert_allclose(points["high"] - points["score"], [8**0.5, 2**0.5])
-    assert set(points["spread"]) == {SEEDS} and set(points["seeds"]) == {2}
 
 
 def test_notes_describe_the_intervals_that_occur() -> None:
@@ -147,20 +132,6 @@ def test_collapsed_runs_have_hollow_marks_though_the_frame_has_no_seed() -> None
 
     hollow = [line.get_markerfacecolor() == "white" for line in panel.get_lines()]
     assert hollow == [False, False, False, True]
-
-
-def test_cells_of_intervals_are_as_wide_as_the_intervals() -> None:
-    layer = {"mark": "heat", "x": "step", "y": ["kind", "layer", "head"], "colour": "masked"}
-    grid = {"panels": ["seed"], "across": "run", "layers": [layer | {"ends": True}]}
-    figure = _drawn(MASKS, TRAININGS, colour={"limits": [0, 1]}, **grid)
-
-    impt, random, _colour_bar = figure.axes
-    mesh = impt.collections[0]
-    assert sorted(set(mesh.get_coordinates()[..., 0].ravel())) == [0, 50, 200]
-    np.testing.assert_array_equal(mesh.get_array()[:, 0], [0.95, 0, 0.95, 0])
-    assert impt.get_ylim() == (3.5, -0.5)
-    assert "collapsed" in impt.get_title(loc="left")
-    assert "collapsed" not in random.get_title(loc="left")
 
 
 def test_importance_is_drawn_by_run_and_by_rank() -> None:

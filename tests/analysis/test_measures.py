@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.frames import Data
-from headcount.analysis.measures import MEASURES, Measure, all_measures, learnt, survival
+from headcount.analysis.measures import all_measures, learnt, survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
 from headcount.analysis.tables.voita.agreement import _compare, agreement, quadrature
@@ -49,15 +49,6 @@ def test_relevance_counts_by_its_size_and_other_statistics_are_left_out() -> Non
         ["relevance", 0, 0.7], ["relevance", 1, 0.3], ["shapley", 0, -2],
     ]  # fmt: skip
     assert table[["of", "note"]].isna().all(axis=None)
-
-
-def test_a_new_measure_costs_one_entry(monkeypatch) -> None:
-    entry = Measure(title="sink", unit="share", more="more at EOS", source="s.csv", compared=True)
-    monkeypatch.setitem(MEASURES, "sink", entry)
-    table = all_measures(Given(measures=values(sink=[1, 2, 3, 4.0], importance=[1, 2, 3, 4.0])))
-    assert set(table["measure"]) == {"sink", "importance"}
-    rows = agreement(table).query("kind == 'enc_self' and scope == 'all heads'")
-    assert rows[["first", "second", "spearman"]].to_numpy().tolist() == [["importance", "sink", 1]]
 
 
 def test_survival_counts_runs_with_a_penalty_and_the_head_in_scope() -> None:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel.speed import importance_time, speed, speed_with_paper
+from headcount.analysis.tables.michel.speed import importance_time, speed
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
 
@@ -25,15 +25,6 @@ def test_speed_is_compared_by_steps():
     assert half["speedup"] == pytest.approx(8.125 * 8 / (7.5 * 4))
     assert half["speedup_low"] * half["speedup_high"] == pytest.approx(2 * 2.5)
     assert math.isnan(whole["speedup_low"])
-
-
-def test_the_papers_speeds_follow_ours():
-    table = speed_with_paper(times())
-    paper = table[table["source"] == "paper"]
-    assert paper["percent"].tolist() == [0] * 4 + [50] * 4
-    assert paper["speedup"].tolist()[4:] == pytest.approx(
-        [17.3 / 17, 69.1 / 67.3, 134 / 114, 146.6 / 124.7]
-    )
 
 
 def test_importance_is_timed_by_geometric_means():

@@ -112,13 +112,6 @@ def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
     assert list(symlog_ticks(0.5, 4)) == [0, -0.5, 0.5, -1, 1, -2, 2, -4, 4]
 
 
-def test_both_axes_of_an_equal_diagonal_are_alike():
-    frame = pd.DataFrame({"pair": "p", "x": [0.0, 10], "y": [-3.0, 1]})
-    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal", "equal": True}]
-    (panel,) = drawn(frame, panels=["pair"], layers=layers).axes
-    assert panel.get_xlim() == panel.get_ylim() and panel.get_xlim()[0] < -3
-
-
 def test_an_empty_layer_has_no_entry_in_the_legend():
     layers = [LINE | {"style": False, "label": "all"}]
     layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
@@ -144,8 +137,3 @@ def test_columns_stand_side_by_side_with_text_in_cells():
     low, high, _ = figure.axes
     assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
     assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]
-
-
-def test_a_declaration_may_choose_colours():
-    figure = drawn(POINTS, style="run", layers=[LINE], colours={"b": "#bbbbbb", "c": "red"})
-    assert [line.get_color() for line in figure.axes[0].get_lines()] == [COLOURS[0], "#bbbbbb"]

@@ -14,7 +14,6 @@ from headcount.analysis.figures.style import use_style, write_figure
 from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page
 from headcount.analysis.report.answers import answers, elsewhere, evidence
-from headcount.analysis.report.layout import inline_drawing
 from headcount.analysis.report.page import by_question
 from headcount.analysis.writer import Text, write_table
 from headcount.base.errors import UserError
@@ -181,17 +180,6 @@ def test_a_section_without_training_has_another_title_and_a_figure_follows_its_t
     assert title != trained["headmask"][0] and scores != trained["training"][0]
     with pytest.raises(KeyError, match="weather"):
         list(by_question([OUTPUTS[0].model_copy(update={"question": "weather"})]))
-
-
-def test_a_drawing_scrolls_before_its_text_is_too_small():
-    svg = (
-        '<?xml?>\n<svg width="300pt" height="1pt" viewBox="0 0 300 1" id="a"><metadata>x</metadata>'
-    )
-    made = inline_drawing(svg, "n", 'a "b"')
-    # 300 points are 400 pixels, of which 68 % are 272.
-    assert 'aria-label="a &quot;b&quot;" style="min-width: 272px"' in made["drawing"]
-    assert 'id="n-a"' in made["drawing"] and "metadata" not in made["drawing"]
-    assert made["box"] == "0 0 300 1"
 
 
 @pytest.mark.slow

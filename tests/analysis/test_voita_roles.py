@@ -9,7 +9,6 @@ from scipy.stats import binomtest
 
 from headcount.analysis.figures.special import attention_maps, draw_attention, is_right_to_left
 from headcount.analysis.frames import Data
-from headcount.analysis.published.numbers import PublishedTable
 from headcount.analysis.roles import ATTENTION, KEYS
 from headcount.analysis.tables.voita import dependencies as dependencies
 from headcount.analysis.tables.voita.roles import (
@@ -197,12 +196,3 @@ def test_scripts_from_right_to_left_begin_at_the_right() -> None:
     item = {"queries": ["שלום"], "keys": ["שלום", "ב"], "weights": [[1, 0]]}
     panel, _ = draw_attention([item], [""]).axes
     assert panel.xaxis_inverted() and panel.yaxis.get_ticks_position() == "right"
-
-
-def test_numbers_of_a_paper_may_share_keys_and_be_absent() -> None:
-    fields = {"rows_are": "relation", "columns_are": "offset"}
-    rows = {"nsubj": [0.5, None], "obj": [None, 0.25]}
-    table = PublishedTable(**fields, columns=[-1, 1], same={"pair": "wmt"}, rows=rows).tidy()
-    assert table[["relation", "offset", "pair", "value"]].to_numpy().tolist() == [
-        ["nsubj", -1, "wmt", 0.5], ["obj", 1, "wmt", 0.25],
-    ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from headcount.analysis.cells import FORMATS, cell, p_value, readable
 from headcount.analysis.outputs import Output
-from headcount.analysis.writer import Text, readable_table, write_data, write_table
+from headcount.analysis.writer import Text, readable_table, write_table
 from headcount.base.errors import UserError
 
 NAN = math.nan
@@ -103,9 +103,3 @@ def test_infinite_numbers_and_empty_tables_are_refused(tmp_path, frame):
     with pytest.raises(UserError, match="t: "):
         write_table(output(), pd.DataFrame(frame), Text("", [], []), tmp_path, {})
     assert not list(tmp_path.iterdir())
-
-
-def test_a_csv_has_the_columns_of_its_declaration(tmp_path):
-    frame = pd.DataFrame({"run": ["a"], "score": [1.5], "drawn": [7]})
-    write_data(output(csv_columns=["score", "run"], csv={"score": "bleu"}), frame, tmp_path)
-    assert (tmp_path / "t.csv").read_text() == "bleu,run\n1.5,a\n"
