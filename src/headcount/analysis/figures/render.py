@@ -37,12 +37,12 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     style.use_style()
     spec = output.draw
-    if frame.empty:
-        return style.message("This experiment has no such run.")
-    if spec.frame:
+    if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
     spec, frame = prepared(spec, frame)
+    if frame.empty:
+        return style.message("This experiment has no such run.")
     output = output.model_copy(update={"draw": spec})
     marked = "masks" in output.kinds
     collapsed = data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)

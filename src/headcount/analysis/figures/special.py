@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headcount.analysis.captions import fill
 from headcount.analysis.figures import style
-from headcount.analysis.figures.axes import label_cells, set_axis
+from headcount.analysis.figures.axes import set_axis
 from headcount.analysis.figures.marks import MARKS
-from headcount.analysis.figures.prepare import with_places
-from headcount.analysis.frames import HEAD, RUN, Data
+from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Output
 
 Style = dict[str, Any]
@@ -128,42 +126,3 @@ def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
     size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
     figure = Figure(figsize=size, layout="constrained")
     return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)
-
-
-def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) -> Figure:
-    """Draw masks (above) and slopes (below) of trainings that locked heads in."""
-    groups = with_places(output.draw, frame).groupby(RUN, sort=False)
-    trainings = [rows for _, rows in groups if rows["locked"].any()]
-    if not trainings:
-        return style.message("No training locked a head in.")
-    columns, (layer,) = min(4, len(trainings)), output.draw.layers
-    figure, axes = style.grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
-    for number, rows in enumerate(trainings):
-        line, column = divmod(number, columns)
-        masks, slopes = (axes[2 * line + half][column] for half in range(2))
-        image = MARKS["heat"](masks, rows, layer, {}, 0, norm=Normalize(0, 1))
-        label_cells(masks, rows, layer, output.draw)
-        _slopes(slopes, rows, styles)
-        style.set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
-        for panel, label in ((masks, ""), (slopes, "updates")):
-            set_axis(panel, "x", {"integer": True, "tight": True, "min": 0}, rows, label)
-        masks.tick_params(labelleft=not column, labelbottom=False)
-        slopes.set_ylabel("" if column else "slope (nats)")
-    style.remove_empty(figure)
-    panels = list(figure.axes)
-    style.colour_bar(figure, image, output.draw.colour["label"])
-    style.legend_above(figure, panels)
-    return figure
-
-
-def _slopes(panel: Axes, rows: pd.DataFrame, styles: dict[str, Style]) -> None:
-    """Draw slopes of heads that were ever locked in, dotted while they were not, and of others."""
-    others = rows[rows["_layer"].isna()].groupby("step")["slope_mean"].agg(["min", "median", "max"])
-    band = {"color": style.GREY, "alpha": 0.25, "linewidth": 0, "label": "range of other heads"}
-    panel.fill_between(others.index, others["min"], others["max"], **band)
-    panel.plot(others["median"], color=style.GREY, label="median of other heads")
-    for (name, *_), head in rows.groupby(["_layer", *HEAD], sort=False):
-        look = styles[name] | {"linewidth": 1, "markersize": 2.5}
-        panel.plot(head["step"], head["slope_mean"], ":", color=look["color"], linewidth=0.8)
-        panel.plot(head["step"], head["slope_mean"].where(head["locked"] > 0), **look)
-    panel.axhline(0, color="black", linewidth=0.8)
