@@ -13,7 +13,7 @@ _OPTIONS = ("where", "per", "optional")
 
 
 def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
-    """Return all different values, in order of appearance, or with `repeat` those of all rows."""
+    """Return all different values, in order of appearance, or with `repeat` the values of all rows."""
     known = values.dropna() if repeat else values.dropna().unique()
     return separator.join(map(readable, known)) or NONE
 

@@ -37,7 +37,7 @@ Cell = dict[str, Value | list[str]]
 
 
 class Draw(Section):
-    """How the renderer draws a figure; see `figures/render.py`."""
+    """Options of a figure for `figures/render.py`."""
 
     frame: str = ""  # a function of the output's module: from the output's frame to the one drawn
     special: str = ""  # a function of `figures/special.py` that draws the whole figure
@@ -129,7 +129,7 @@ class Chapter(Section):
 
     @property
     def runs(self) -> str:
-        """Which of `OWNERS` its training runs are."""
+        """Return the owner in `OWNERS` of its training runs."""
         return "same_heads" if self.name == "headmask" else "runs"
 
     @property
@@ -187,7 +187,7 @@ class _File(Section):
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    """Return all chapters with their outputs: tables first, those of a paper before others."""
+    """Return all chapters with their outputs: tables first, tables of papers before others."""
     outputs: dict[str, list[Output]] = {name: [] for name in _CHAPTERS}
     for output in sorted(_declared(), key=_order):
         outputs[output.chapter].append(output)

@@ -85,7 +85,7 @@ def early_importance(training: pd.DataFrame, stability: pd.DataFrame, early: flo
 
 
 def training_share(frequency: pd.DataFrame) -> pd.DataFrame:
-    """Return the updates that train the least trained head over those of the mean head."""
+    """Return updates of the least trained head over updates of the mean head."""
     heads = frequency.groupby([*MODEL, "kind", "layer", "head"])[["trained", "updates"]].sum()
     means = heads.groupby(MODEL)["trained"].mean().rename("mean")
     least = heads.groupby(MODEL).min().join(means).reset_index()

@@ -1,4 +1,4 @@
-"""What Voita et al. print. Its pairs are named as ours are."""
+"""Numbers that Voita et al. print. Pairs have names like ours."""
 
 import pandas as pd
 

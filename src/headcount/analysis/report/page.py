@@ -62,8 +62,8 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
         answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
     links = {text: folder / name for name, text in _COMPANIONS.items()}
     links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
-    found = {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
-    return part | found | {"answers": answered, "links": links, "blocks": blocks}
+    part |= {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
+    return part | {"answers": answered, "links": links, "blocks": blocks}
 
 
 def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> dict[str, Any]:

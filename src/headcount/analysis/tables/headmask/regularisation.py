@@ -121,7 +121,7 @@ def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame
 
 
 def by_way(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the points of every way to choose heads, with those of runs without masks."""
+    """Return the points of every way to choose heads, beside the runs without masks."""
     plain, ways = frame["series"].isna(), frame["series"].dropna().unique()
     parts = [frame[plain | (frame["series"] == way)].assign(way=way) for way in ways]
     return pd.concat(parts or [frame.assign(way="no masks")]).sort_values("share", kind="stable")

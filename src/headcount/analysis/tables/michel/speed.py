@@ -31,7 +31,7 @@ def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
 
 
 def speed_with_paper(share_speed: pd.DataFrame) -> pd.DataFrame:
-    """Return speeds beside those of the paper's BERT."""
+    """Return speeds, then the speeds of the paper's BERT."""
     paper = michel.speed()
     whole = paper[paper["percent"] == 0].set_index("batch_size")["mean"]
     gains = paper["mean"] / paper["batch_size"].map(whole)
