@@ -13,7 +13,7 @@ _OPTIONS = ("where", "per", "optional")
 
 
 def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
-    """Return all different values, in order of appearance, or with `repeat` the values of all rows."""
+    """Return different values in order of appearance, or with `repeat` the values of all rows."""
     known = values.dropna() if repeat else values.dropna().unique()
     return separator.join(map(readable, known)) or NONE
 
@@ -21,7 +21,7 @@ def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
 def mean(
     values: pd.Series, digits: int | None = 2, sign: bool = False, unit: str = "", spread: str = ""
 ) -> str:
-    """Return the mean with this many decimals; with None, one where it is no whole number.
+    """Return the mean with this many decimals, or with None, one unless it is a whole number.
 
     From two values on, `spread` adds the standard deviation (`sd`) or least and largest (`range`).
     """

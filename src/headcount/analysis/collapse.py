@@ -19,13 +19,13 @@ def with_updates(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def second_half(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals in the second half of their training; at least the last one."""
+    """Return the intervals in the second half of their training, at least the last one."""
     end = table.groupby(RUN)["step"].transform("max")
     return table[(table["step"] - table["updates"] >= end / 2) | (table["step"] == end)]
 
 
 def frequencies(masks: pd.DataFrame) -> pd.Series:
-    """Return the share of updates that masked a head, by run and head; needs column `updates`."""
+    """Return the share of the `updates` of intervals that masked a head, by run and head."""
     weighted = masks.assign(masked=masks["masked"] * masks["updates"])
     sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked", "updates"]].sum()
     return (sums["masked"] / sums["updates"]).astype(float)

@@ -25,7 +25,7 @@ Facts = list[dict[str, Any]]  # content of the JSON files of one kind, with pair
 
 
 class Runs(dict[str, Run]):
-    """Settings of runs by name; a name without settings is a UserError."""
+    """Settings of runs by name. A name without settings is a UserError."""
 
     def __missing__(self, name: str) -> Run:
         raise UserError(
@@ -54,7 +54,7 @@ class Data:
         return self._files.get(kind, [])
 
     def load(self, kind: str) -> Any:
-        """Return the content of all files of one kind; they are read once.
+        """Return the content of all files of one kind. They are read once.
 
         CSV files make one frame, `run.json` files a mapping from names of runs to their settings,
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.

@@ -26,7 +26,7 @@ OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not tra
 
 
 class Input(NamedTuple):
-    """One kind of files, with a file for every owner, test set and so on; see `inputs.yaml`."""
+    """One kind of files, with a file for every owner, test set and so on (`inputs.yaml`)."""
 
     owner: str
     folder: str
@@ -41,7 +41,7 @@ class Input(NamedTuple):
 
 
 def _spelt(text: str, lists: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of a text; a word in capitals stands for the words of a list."""
+    """Return the words of a text. A word in capitals stands for the words of a list."""
     given = (lists.get(word, "") if word.isupper() else (word,) for word in text.split())
     words = (_spelt(value, lists) if isinstance(value, str) else value for value in given)
     return tuple(chain.from_iterable(words))
@@ -66,7 +66,7 @@ def with_groups(kinds: tuple[str, ...]) -> list[str]:
 
 
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return these kinds, with the kinds of a group in place of its name; ValueError for others."""
+    """Return these kinds, with the kinds of a group in place of its name, or raise ValueError."""
     members = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
     if unknown := set(members).difference(INPUTS):
         raise ValueError(f"expected kinds of INPUTS or names of GROUPS, found {sorted(unknown)}")

@@ -60,7 +60,7 @@ def all_measures(data: Data) -> pd.DataFrame:
 
 
 def in_scope(rows: pd.DataFrame, pruned_runs: Runs, method: str) -> pd.DataFrame:
-    """Return rows of the pruned runs of a method, for heads in their scopes; adds `start`."""
+    """Return rows of the pruned runs of a method, for heads in their scopes. Adds `start`."""
     runs = {name: run for name, run in pruned_runs.items() if run.method == method}
     scope = [(name, kind, run.start) for name, run in runs.items() for kind in run.kinds]
     return rows.merge(pd.DataFrame(scope, columns=["run", "kind", "start"]), on=["run", "kind"])
@@ -72,7 +72,7 @@ def at_start(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def survival(kept: pd.DataFrame, pruned_runs: Runs, method: str = "gates") -> pd.DataFrame:
-    """Return the share of the runs on a model that leave a head; gates with λ 0 do not count."""
+    """Return the share of the runs on a model that leave a head. Gates with λ 0 do not count."""
     runs = {name: run for name, run in pruned_runs.items() if run.lambda_ or method != "gates"}
     gates = at_start(in_scope(kept[kept["statistic"] == "gate"], runs, method))
     left = gates.assign(value=gates["value"].ne(0).astype(float))

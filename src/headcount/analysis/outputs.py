@@ -108,13 +108,13 @@ class Output(Section):
 
     @property
     def files(self) -> list[str]:
-        """Files below the folder of an experiment's results; a `.json` is the last."""
+        """Files below the folder of an experiment's results. A `.json` is the last."""
         folder, ends = FORMS[self.form]
         return [f"{folder}{self.name}.{end}" for end in ends]
 
     @property
     def anchor(self) -> str:
-        """Name within a page; a table and a figure may share a name."""
+        """Name within a page. A table and a figure may share a name."""
         return f"{self.form}-{self.name}"
 
 
@@ -140,7 +140,7 @@ class Chapter(Section):
 
     @property
     def modules(self) -> list[str]:
-        """Modules of its outputs; `fingerprint.code` follows imports and reads declarations."""
+        """Modules of its outputs. `fingerprint.code` follows imports and reads declarations."""
         modules = (name for item in self.outputs for name in (item.module, item.declared) if name)
         return list(dict.fromkeys(modules))
 

@@ -46,7 +46,7 @@ def encoder_roles(data: Data) -> pd.DataFrame:
 
 
 def wide(values: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
-    """Return statistics of heads as columns, a head in each row; missing where there is none."""
+    """Return statistics of heads as columns, a head in each row, missing where there is none."""
     rows = values[values["statistic"].isin(statistics)].astype({"value": float})
     table = rows.pivot_table("value", KEYS, "statistic", sort=False).reset_index()
     return table.rename_axis(columns=None).reindex(columns=[*KEYS, *statistics])

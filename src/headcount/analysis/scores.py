@@ -24,7 +24,7 @@ DIFFERENCE = [*_DELTA, "p", "signature"]
 
 
 def score_frame(scores: Facts) -> pd.DataFrame:
-    """Return one score a row, from the `bleu.json` of runs; columns of `COLUMNS`."""
+    """Return one score a row, from the `bleu.json` of runs, with columns of `COLUMNS`."""
     rows = [{name: run[name] for name in RUN} | score for run in scores for score in run["scores"]]
     return pd.DataFrame(rows, columns=COLUMNS)
 

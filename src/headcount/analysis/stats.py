@@ -42,7 +42,7 @@ def wilson(hits: float, trials: float) -> tuple[float, float]:
 def mcnemar(first_only: int, second_only: int) -> float:
     """Return McNemar's exact two-sided p that two systems are right equally often.
 
-    The counts are trials that only one of the systems gets right; without any, p is 1.
+    The counts are trials that only one of the systems gets right. Without any, p is 1.
     """
     from scipy import stats  # takes half a second
 

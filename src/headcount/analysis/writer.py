@@ -1,4 +1,4 @@
-"""Tables as files: tidy CSV for programs; Markdown, LaTeX and JSON for readers."""
+"""Tables as files: tidy CSV for programs. Markdown, LaTeX and JSON for readers."""
 
 import html
 import math
@@ -54,7 +54,7 @@ def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits; a missing value is an empty cell.
+    """Write a frame with ten significant digits. A missing value is an empty cell.
 
     Columns whose name begins with _ are for readers and figures only.
     """

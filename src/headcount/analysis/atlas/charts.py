@@ -1,4 +1,4 @@
-"""The drawings of the atlas as Vega-Lite, from `charts.yaml`; `charts.js` fills and draws them."""
+"""The drawings of the atlas as Vega-Lite, from `charts.yaml`. `charts.js` fills and draws them."""
 
 from pathlib import Path
 from typing import Any

@@ -15,7 +15,7 @@ _LIBRARY = "window.vegaEmbed = vegaEmbed;"  # the part of Vega that charts.js ca
 
 
 def write_page(content: dict[str, Any], origin: dict[str, Any]) -> str:
-    """Return the HTML of the page; `content` is that of `tables.atlas.atlas_data`."""
+    """Return the HTML of the page from `tables.general.atlas.content`."""
     parts: dict[str, Any] = {"made": origin, "data": None, "library": "", "script": ""}
     if content["models"]:
         version = vl_convert.get_vegalite_versions()[-1]

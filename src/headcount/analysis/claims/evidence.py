@@ -79,7 +79,7 @@ def result_files(given: Path) -> list[Path]:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return our rows of a file with its keys; the numbers of a JSON file are one row."""
+    """Return our rows of a file with its keys. The numbers of a JSON file are one row."""
     if path.name == RUN_FILE:
         run = read_run(path)
         plain = {"method", "heads"}.issuperset(run.model_dump(exclude_defaults=True))

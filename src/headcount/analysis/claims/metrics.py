@@ -37,7 +37,7 @@ def gains(scores: pd.DataFrame, by_pair: bool, without: str = "") -> pd.DataFram
 
 
 def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
-    """Return statistics of head importance; intervals by bootstrap over the heads."""
+    """Return statistics of head importance, with intervals by bootstrap over heads."""
 
     def statistic(model: pd.DataFrame, name: str) -> dict:
         heads = model["importance"].to_numpy()
@@ -51,7 +51,7 @@ def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd
 
 
 def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
-    """Return a statistic of each row of heads; `largest` and `top`: over the mean, the sum."""
+    """Return a statistic of each row of heads. `largest` and `top`: over the mean, the sum."""
     count, mean, ordered = heads.shape[1], heads.mean(axis=1), np.sort(heads)
     return {
         "variance": heads.var(axis=1),
@@ -64,7 +64,7 @@ def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
 
 
 def group_spread(groups: pd.DataFrame) -> pd.DataFrame:
-    """Return the standard deviation of scores over groups; its error in linear approximation."""
+    """Return the standard deviation of scores over groups, with errors in linear approximation."""
 
     def spread(model: pd.DataFrame) -> dict[str, float]:
         apart = (model["value"] - model["value"].mean()).to_numpy()

@@ -53,7 +53,7 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
 
 
 def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
-    """Set both axes; y is named at the left only where all panels share it, as in heat maps."""
+    """Set both axes. Y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))

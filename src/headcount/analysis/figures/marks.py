@@ -1,4 +1,4 @@
-"""Marks that a figure's declaration names; they draw rows of a frame on one panel.
+"""Marks that a figure's declaration names. They draw rows of a frame on one panel.
 
 Arguments: the panel, the rows, the layer of the declaration, the style of these rows, and `place`,
 a shift along x between −0.5 and 0.5 for styles side by side.
@@ -111,7 +111,7 @@ def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: flo
 def heat(
     panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float, norm: Normalize
 ) -> Any:
-    """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
+    """Draw a cell for every `x` and `y`, coloured by `colour`. Cells without a row are grey.
 
     `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
     With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
@@ -156,7 +156,7 @@ def _places(rows: pd.DataFrame, layer: dict, place: float) -> np.ndarray:
 
 
 def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
-    """Return lengths of error bars below and above; 0 where no interval is known."""
+    """Return lengths of error bars below and above, 0 where no interval is known."""
     middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
     low = low.clip(lower=layer.get("floor"))

@@ -72,7 +72,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
 def _styles(
     output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
 ) -> dict[Any, dict[str, Any]]:
-    """Return the style of every value of the style column; a run's is the same in all figures."""
+    """Return the style of every value of the style column. A run's is the same in all figures."""
     column = output.draw.style
     if not column:
         return {}
@@ -157,7 +157,7 @@ def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]
 def _draw_layers(
     panel: Axes, rows: pd.DataFrame, spec: Draw, styles: dict, frame: pd.DataFrame
 ) -> Any:
-    """Draw all layers on one panel; return the image of a heat map."""
+    """Draw all layers on one panel and return the image of a heat map."""
     image = None
     for layer in spec.layers:
         chosen = rows.query(layer["where"]) if "where" in layer else rows

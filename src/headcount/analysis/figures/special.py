@@ -26,7 +26,7 @@ _FEWEST = 5  # cells, so that titles have room
 def importance_distribution(
     frame: pd.DataFrame, output: Output, styles: dict[str, Style], data: Data
 ) -> Figure:
-    """Draw all heads by run (left) and by rank (right); a pair with many runs has several rows."""
+    """Draw all heads by run (left) and by rank (right). A pair with many runs has several rows."""
     parts = [
         (pair, rows, runs)
         for pair, rows in frame.groupby("pair", sort=False)

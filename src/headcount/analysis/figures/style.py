@@ -83,7 +83,7 @@ def make_styles(
 
 
 def style_groups(values: Sequence[Any]) -> list[list[Any]]:
-    """Return values that share a panel, at most `MOST_STYLES`; the first is in every group."""
+    """Return values that share a panel, at most `MOST_STYLES`. The first is in every group."""
     first, *others = values
     count = max(1, -(-len(others) // (MOST_STYLES - 1)))
     size = -(-len(others) // count) or 1
@@ -94,7 +94,7 @@ def style_groups(values: Sequence[Any]) -> list[list[Any]]:
 def grid(
     rows: int, columns: int, size: tuple[float, float], margins: tuple[float, float], **share: Any
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with rows of panels; `size` is width and height of a panel in inches.
+    """Return a figure with rows of panels. `size` is width and height of a panel in inches.
 
     `margins` is room beside and above all panels. Panels shrink to the width of a page.
     """

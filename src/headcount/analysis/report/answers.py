@@ -23,7 +23,7 @@ _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "colla
 
 
 def read_claims(folder: Path) -> pd.DataFrame:
-    """Return the claims that the results in a folder measure; `numbers` is their text.
+    """Return the claims that the results in a folder measure. `numbers` is their text.
 
     Without the table there is no row. Raises UserError if a column is missing.
     """

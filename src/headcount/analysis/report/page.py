@@ -46,7 +46,7 @@ def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) 
 
 
 def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -> dict[str, Any]:
-    """Return all that the page shows of one experiment; `blocks` are its outputs by anchor."""
+    """Return all that the page shows of one experiment. `blocks` are its outputs by anchor."""
     if not shown:
         raise UserError(
             f"{folder}: expected results of an experiment, tables/ or figures/ with .json files, "
@@ -108,7 +108,7 @@ def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
 
 
 def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how outputs were made, each origin once; a block gets the number of its origin."""
+    """Return how outputs were made, each origin once. A block gets the number of its origin."""
     origins: list[dict[str, Any]] = []
     for block in blocks:
         made = block["provenance"] | {"of": block["of"]}

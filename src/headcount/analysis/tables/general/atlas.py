@@ -38,7 +38,7 @@ def histories(
 def sentences(
     sentence_maps: list[Path], pruned_sentence_maps: list[Path]
 ) -> dict[tuple, list[dict[str, Any]]]:
-    """Return the sentences of every model that has any; attention is in whole thousandths."""
+    """Return the sentences of every model that has any. Attention is in whole thousandths."""
     maps = {run_of(path): read_sentences(path) for path in [*sentence_maps, *pruned_sentence_maps]}
     for sentence in chain(*maps.values()):
         for head, rows in sentence["weights"].items():
@@ -54,7 +54,7 @@ def content(
     settings: Settings,
     trained_runs: Runs,
 ) -> dict[str, Any]:
-    """Return what the page shows as JSON; lists of values have an entry for each of `heads`.
+    """Return what the page shows as JSON. Lists of values have an entry for each of `heads`.
 
     `heads` belong to the largest model. Training runs come first. Unknown values are null.
     """
@@ -113,7 +113,7 @@ def _cells(values: pd.Series) -> list[Any]:
 
 
 def _described(measures: pd.DataFrame, importance: str) -> Iterator[dict[str, Any]]:
-    """Yield the description of every measure; one that a head has several times is a group."""
+    """Yield the description of every measure. One that a head has several times is a group."""
     rows = measures[["measure", "of", "id"]].drop_duplicates()
     ordered = rows.sort_values("measure", key=lambda m: m.map([*MEASURES].index), kind="stable")
     for name, of, id_ in ordered.itertuples(index=False):

@@ -23,7 +23,7 @@ def cost(benchmarks: list[Path]) -> pd.DataFrame:
 
 
 def _read(path: Path) -> dict[str, str | float]:
-    """Return the numbers of one job; 0 where it was too short to be sampled."""
+    """Return the numbers of one job, 0 where it was too short to be sampled."""
     job = pd.read_csv(path, sep="\t", na_values=["-"]).rename(columns=_MEASURED)
     if len(job) != 1 or not set(_MEASURED.values()) <= set(job):
         expected = f"expected one row with {', '.join(_MEASURED)} of a Snakemake benchmark"

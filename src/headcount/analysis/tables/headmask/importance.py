@@ -37,7 +37,7 @@ def _printed(statistic: str) -> pd.DataFrame:
 
 
 def _ratio_to_baseline(values: pd.Series) -> pd.Series:
-    """Return values over the baseline's value of the pair and seed; missing where that is 0."""
+    """Return values over the baseline's value of the pair and seed, missing where that is 0."""
     base = values[values.index.get_level_values("run") == BASE].droplevel("run")
     return values / base.where(base != 0).reindex(values.index.droplevel("run")).to_numpy()
 

@@ -110,5 +110,5 @@ def _slopes(locked: pd.DataFrame) -> pd.DataFrame:
 
 
 def locked_heads(heads: FrameOf[locked_in], curves: pd.DataFrame) -> pd.DataFrame:
-    """Return every head that was locked in; a training without any has a row that names none."""
+    """Return every head that was locked in. A training without any has a row that names none."""
     return curves[RUN].drop_duplicates().merge(heads, "left", on=RUN)

@@ -111,7 +111,7 @@ def optimum(table: FrameOf[regularisation]) -> list[str]:
 
 
 def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame:
-    """Return mean scores minus the baseline's; `series` is the way to mask, if the run does."""
+    """Return mean scores minus the baseline's. `series` is the way to mask, if the run does."""
     means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
     points = pd.concat([base, means[means["reference"] == "baseline"]], ignore_index=True)

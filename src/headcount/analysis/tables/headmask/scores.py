@@ -53,7 +53,7 @@ def _by_seed(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def _long(table: pd.DataFrame, statistics: dict[str, str]) -> pd.DataFrame:
-    """Return one known value a row; `statistics` gives columns and their names."""
+    """Return one known value a row. `statistics` gives columns and their names."""
     fixed, names = table.columns.intersection(COLUMNS), list(statistics.values())
     long = table.rename(columns=statistics).melt(fixed, names, "statistic", ignore_index=False)
     return long.dropna(subset="value").sort_index(kind="stable")

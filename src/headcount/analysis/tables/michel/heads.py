@@ -58,7 +58,7 @@ def lone_heads(masked: FrameOf[masked_heads]) -> pd.DataFrame:
 
 
 def effects(masked: FrameOf[masked_heads]) -> pd.DataFrame:
-    """Return the effects of every head on two test sets, for all pairs of test sets; dev last."""
+    """Return the effects of every head on two test sets, for all pairs of test sets, dev last."""
     single = masked[masked["order"] == "single"]
     place = single.groupby(RUN)["test_set"].transform(lambda tests: pd.factorize(tests)[0])
     single = single.assign(place=place.mask(place == 0, len(single)))  # dev is the first in files

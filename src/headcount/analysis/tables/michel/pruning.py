@@ -40,13 +40,13 @@ def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.Dat
 
 
 def curves(points: FrameOf[profile], where: str = "") -> pd.DataFrame:
-    """Return the points of curves; `where` is a query that chooses rows."""
+    """Return the points of curves. `where` is a query that chooses rows."""
     rows = points.query(where) if where else points
     return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
 
 
 def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
-    """Return our curves, then the paper's; `percent`: of the score `whole` with all heads."""
+    """Return our curves, then the paper's. `percent`: of the score `whole` with all heads."""
     rows = with_paper(frame, michel.curves().assign(run="paper"))
     whole = rows["score"] - rows["delta"]
     unit = 100 / whole.where(whole > 0) if percent else 1
@@ -149,7 +149,7 @@ def _steps(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
-    """Return scores as heads of checkpoints are pruned; no percentage for BLEU below `FLOOR`."""
+    """Return scores as heads of checkpoints are pruned, no percentage for BLEU below `FLOOR`."""
     groups = training.groupby([*RUN, "update"], sort=False)
     whole = groups["score"].transform("first")
     ends = {"kept": training["score"]}

@@ -36,7 +36,7 @@ def agreement(measures: FrameOf[all_measures]) -> pd.DataFrame:
 
 
 def _compare(both: pd.DataFrame, scope: str) -> tuple[float, float, float, float]:
-    """Return rank correlation, its interval and p; missing if a measure is constant.
+    """Return rank correlation, its interval and p, missing if a measure is constant.
 
     Within layers it is Pearson's correlation of the ranks that heads have in their layers.
     """

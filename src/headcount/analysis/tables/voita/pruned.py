@@ -84,7 +84,7 @@ def scores(start_scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
 
 
 def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
-    """Return pair, run and seed of models before pruning; for random weights, the baseline."""
+    """Return pair, run and seed of models before pruning. For random weights, the baseline."""
     starts = models[["pair", "start", "seed"]].set_axis(RUN, axis=1)
     return starts.replace({"run": {RANDOM_WEIGHTS: BASE}}).drop_duplicates(ignore_index=True)
 

@@ -85,7 +85,7 @@ def _fall(sweep: pd.DataFrame, limit: float) -> dict[str, Any]:
 
 
 def _shares(models: pd.DataFrame) -> dict[str, Any]:
-    """Return mean shares of heads left by attention type; the first model is the control."""
+    """Return mean shares of heads left by attention type. The first model is the control."""
     shorn = models.iloc[1:].query("scope_left < scope_heads")
     shares = shorn.loc[shorn["scope"] == "all", [f"{kind}_share" for kind in KINDS]]
     mean, encoder = shares.mean(), shares.iloc[:, 0] < shares.iloc[:, 1:].min(axis=1)
