@@ -123,7 +123,7 @@ def test_cells_of_every_panel_and_names_of_groups_of_rows():
     rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
     rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
     heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
-    layer = heat | {"own_cells": True, "names": 1}
+    layer = heat | {"own_cells": True, "first_names": True}
     first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
     assert first.images[0].get_array().shape == (2, 2)
     assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head

@@ -9,7 +9,7 @@ from headcount.base.errors import UserError
 
 
 def speedups(table: pd.DataFrame, speed: str, setup: list[str], whole: str | int) -> pd.Series:
-    """Return `speed` over the speed of the model `whole` in the same `setup`, else raise UserError."""
+    """Return `speed` over the speed of the model `whole` in the same `setup`, else UserError."""
     of_whole = table[table["model"] == whole].set_index(setup)[speed].rename("whole")
     reference = table.join(of_whole, on=setup)["whole"]
     if reference.isna().any():
