@@ -37,7 +37,6 @@ GROUPS = _masking(
 
 def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
     points = groups(GROUPS)
-
     assert points["run"].tolist() == ["baseline"] * 4 + ["impt-2"]
     assert points["order"].tolist() == ["none", "group", "group", "random_group", "none"]
     assert points["index"].tolist() == [0, 1, 2, 0, 0]
@@ -51,7 +50,6 @@ def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
 
 def test_notes_describe_the_intervals_that_occur() -> None:
     of_groups, shared = groups(GROUPS), shared_notes()
-
     bars, over_seeds, *others = filter(None, intervals(of_groups.assign(spread=SEEDS, seeds=2)))
     assert SEEDS in bars and "2 seeds" in over_seeds and others == [shared["over_seeds"]]
     bars, *others = filter(None, intervals(of_groups))
@@ -61,7 +59,6 @@ def test_notes_describe_the_intervals_that_occur() -> None:
 
 def test_places_of_groups_on_an_axis() -> None:
     places = headmask_masking.with_places(groups(GROUPS, "baseline"))
-
     assert places["place"].tolist() == ["none", "1", "2", "random"]
     assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
@@ -77,7 +74,6 @@ LINE = {"mark": "line", "x": "heads_masked", "y": "score"}
 
 def test_every_number_of_masked_heads_has_the_baseline_and_its_runs() -> None:
     parts = headmask_masking.by_number(CURVES, RUNS)
-
     of_two, of_four = (parts.loc[parts["number"] == f"N = {n}, ", "run"].tolist() for n in (2, 4))
     assert of_two == ["baseline", "random-2", "impt-2"]
     assert of_four == ["baseline", "impt-4"]
@@ -104,7 +100,6 @@ def _drawn(points: pd.DataFrame, given: dict[str, Any], **spec: Any) -> Figure:
 def test_curves_have_a_row_of_panels_for_every_number() -> None:
     grid = {"panels": ["number"], "across": "order", "style": "run", "share_y": True}
     figure = _drawn(CURVES, {"trained_runs": RUNS}, frame="by_number", layers=[LINE], **grid)
-
     shown = [[line.get_label() for line in panel.get_lines()] for panel in figure.axes]
     assert shown == [["baseline", "random-2", "impt-2"], ["baseline", "impt-4"]]
     colours = {line.get_label(): line.get_color() for panel in figure.axes for line in panel.lines}
@@ -129,7 +124,6 @@ TRAININGS = {"masks": MASKS, "curves": LOSSES, "trained_runs": RUNS}
 
 def test_collapsed_runs_have_hollow_marks_though_the_frame_has_no_seed() -> None:
     (panel,) = _drawn(CURVES, TRAININGS, style="run", layers=[LINE]).axes
-
     hollow = [line.get_markerfacecolor() == "white" for line in panel.get_lines()]
     assert hollow == [False, False, False, True]
 
@@ -139,7 +133,6 @@ def test_importance_is_drawn_by_run_and_by_rank() -> None:
     frame = heads.assign(importance=[1.0, 3] * 4, relative=[0.5, 1.5] * 4, rank=[2, 1] * 4)
     spec = {"special": "importance_distribution", "style": "run", "x": {"label": "importance"}}
     left, right = _drawn(frame, TRAININGS, **spec).axes
-
     dots = [sorted(dots.get_offsets()[:, 0]) for dots in left.collections]
     assert dots == [[1, 3]] * 4
     curves = [line.get_xydata().tolist() for line in right.get_lines() if line.get_label() in RUNS]
