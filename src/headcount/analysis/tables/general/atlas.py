@@ -12,8 +12,7 @@ from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
 from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
-from headcount.analysis.roles import classes, encoder_roles
-from headcount.analysis.tables.voita.roles import read_sentences
+from headcount.analysis.roles import classes, encoder_roles, read_sentences
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 

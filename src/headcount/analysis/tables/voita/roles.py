@@ -1,19 +1,16 @@
 """Roles of encoder heads (Voita et al., figures 1, 2, 5 and 8)."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, Runs, run_of, with_paper
 from headcount.analysis.measures import survival
 from headcount.analysis.published import voita
-from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, wide
+from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, read_sentences, wide
 from headcount.base.addresses import Head
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.training_runs import BASELINE
-from headcount.data.lines import clean_lines
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
 MAP = [*RUN, "layer", "rank", "head", "relevance", "confidence", "function"]
@@ -78,11 +75,6 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
             for place, (key, weight) in enumerate(zip(words, weights, strict=True), 1):
                 rows.append((*(model[k] for k in RUN), name, number, query, place, key, weight))
     return pd.DataFrame(rows, columns=[*RUN, "head", "sentence", "query", "place", "key", "weight"])
-
-
-def read_sentences(path: Path) -> list[dict[str, Any]]:
-    """Return the sentences of a model with the attention of all heads, see `heads/roles.py`."""
-    return [json.loads(line) for line in clean_lines(path)]
 
 
 def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data) -> pd.DataFrame:
