@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.scores import BOOTSTRAP, DRAWS, SEEDS, over_seeds
-from headcount.analysis.speedups import speedup_intervals, speedup_noise, speedups
+from headcount.analysis.speedups import speedup_noise, speedups
 from headcount.analysis.tables.michel.speed import importance_time, speed
 from headcount.base.errors import UserError
 
@@ -49,24 +49,23 @@ def test_one_draw_other_values_and_missing_keys():
     assert means["heads_left"].tolist() == [4.5, 7]
 
 
-def test_speedups_compare_with_the_whole_model_of_the_same_setup():
+def test_speedups_are_over_the_whole_model_of_the_same_setup():
+    """Steps halve, so gains are 1 and 2; the third repeat has no pair."""
     phases = ["encode", "encode", "decode", "decode"]
     table = pd.DataFrame({"phase": phases, "model": [0, 50, 50, 0], "speed": [2.0, 3, 8, 4]})
-    assert speedups(table, "speed", ["phase"], 0).tolist() == [1, 1.5, 2, 1]
-    with pytest.raises(UserError, match="decode"):
-        speedups(table[:3], "speed", ["phase"], 0)
-
-
-def test_intervals_over_pairs_of_repeats_are_symmetric_in_logarithms():
-    """Steps halve, so gains are 1 and 2; the third repeat has no pair."""
     raw = pd.DataFrame({"model": [0, 0, 0, 50, 50], "repeat": [0, 1, 2, 0, 1], "phase": "encode"})
     raw = raw.assign(seconds=[2.0, 8, 5, 1, 2], steps=[2, 2, 2, 1, 1])
-    (row,) = speedup_intervals(raw, ["phase"], 0).itertuples(index=False)
+    gains = speedups(table, raw, ["phase"], 0)
+    assert gains["speedup"].tolist() == [1, 1.5, 2, 1]
+    with pytest.raises(UserError, match="decode"):
+        speedups(table[:3], raw, ["phase"], 0)
+    (row,) = gains.dropna().itertuples(index=False)
     # Two differences: quantile of t with one degree of freedom times their standard error.
     reach = math.tan(0.475 * math.pi) * math.log(2) / 2
     middle, ends = math.log(2) / 2, (math.log(row.speedup_low), math.log(row.speedup_high))
     assert row.model == 50 and ends == pytest.approx((middle - reach, middle + reach))
-    assert speedup_intervals(raw[raw["repeat"] == 0], ["phase"], 0)["speedup_low"].isna().all()
+    once = speedups(table, raw[raw["repeat"] == 0], ["phase"], 0)
+    assert once["speedup_low"].isna().all()
 
 
 def test_only_intervals_that_include_1_make_a_warning():

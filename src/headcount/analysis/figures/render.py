@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize, SymLogNorm
+from matplotlib.colors import LogNorm, Normalize, SymLogNorm, to_hex
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
@@ -89,8 +91,8 @@ def _styles(
     for value, colour in output.draw.colours.items():
         styles.get(value, {})["color"] = colour
     if output.draw.ordered:
-        for look, colour in zip(styles.values(), style.shades(len(styles)), strict=True):
-            look["color"] = colour
+        for look, place in zip(styles.values(), np.linspace(0, 0.85, len(styles)), strict=True):
+            look["color"] = to_hex(colormaps["viridis"](place))
     return {value: look for value, look in styles.items() if value in values}
 
 

@@ -13,7 +13,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm, SymLogNorm, to_hex
+from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -50,12 +50,6 @@ def use_style() -> None:
     matplotlib.rcParams.update(
         read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]]).root
     )
-
-
-def shades(count: int) -> list[str]:
-    """Return colours of ordered values, from dark to light."""
-    scale = matplotlib.colormaps["viridis"]
-    return [to_hex(scale(0.85 * place / max(1, count - 1))) for place in range(count)]
 
 
 def make_styles(

@@ -68,7 +68,7 @@ def decided_claims(folder: Path) -> list[str]:
 
 
 def answers(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return an answer for each paper."""
+    """Return an answer for every paper."""
     declared = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]])
     return [_answer(item, claims) for item in declared.root.values()]
 

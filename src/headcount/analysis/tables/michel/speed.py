@@ -6,7 +6,7 @@ import pandas as pd
 from headcount.analysis.captions import note
 from headcount.analysis.frames import RUN, Data, with_paper
 from headcount.analysis.published import michel
-from headcount.analysis.speedups import speedup_intervals, speedups
+from headcount.analysis.speedups import speedups
 from headcount.analysis.stats import paired_t
 from headcount.base.files import read_json
 
@@ -23,8 +23,7 @@ def speed(share_speed: pd.DataFrame) -> pd.DataFrame:
     rates = raw.groupby(model, sort=False)["rate"]
     table = rates.agg(repeats="size", mean="mean", sd="std").reset_index()
     table["speed"] = table["mean"] * table["steps"]
-    table["speedup"] = speedups(table, "speed", _SETUP, 0)
-    table = table.merge(speedup_intervals(raw, _SETUP, 0), how="left", on=[*_SETUP, "model"])
+    table = speedups(table, raw, _SETUP, 0)
     columns = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "sd", "steps"]
     columns += ["speedup", "speedup_low", "speedup_high"]
     return table.rename(columns={"model": "percent"})[columns].assign(source="ours")

@@ -6,7 +6,7 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
-from headcount.analysis.speedups import speedup_intervals, speedups
+from headcount.analysis.speedups import speedups
 from headcount.analysis.tables.voita import pruned
 from headcount.analysis.tables.voita.pruning import records, untuned_models
 from headcount.base.hard_concrete import HardConcrete
@@ -123,9 +123,6 @@ def timed(
     table["speed"] = table["steps"] / table["milliseconds"]
     whole = [name for name in raw["model"].unique() if name not in set(models["run"])]
     whole = BASE if BASE in whole or not whole else whole[0]
-    table["speedup"] = speedups(table, "speed", _SETUP, whole)
-    table = table.merge(speedup_intervals(raw, _SETUP, whole), "left", [*_SETUP, "model"])
-    table = table.rename(columns={"model": "run"}).merge(
-        models[[*RUN, "how", "scope"]], "left", RUN
-    )
+    table = speedups(table, raw, _SETUP, whole).rename(columns={"model": "run"})
+    table = table.merge(models[[*RUN, "how", "scope"]], "left", RUN)
     return table.merge(scores.drop_duplicates(RUN), "left", RUN)
