@@ -60,9 +60,6 @@ def test_statistics(files):
     assert value["test_9", "tgt", "pieces_per_word"] == 2  # q@@ q, both unknown
     assert value["test_9", "tgt", "unknown_share"] == 1
     assert ("train", "tgt", "highest_bleu") not in value.index
-
-
-def test_a_pair_without_segmentation_is_refused(files):
     with pytest.raises(UserError, match=PAIR):
         corpus(files[0], [])
 

@@ -68,9 +68,6 @@ def test_notes_are_names_sentences_and_placeholders():
     assert text.notes[1].startswith("Unit: nats") and len(text.notes) == 3
     with pytest.raises(KeyError, match="no_such_note"):
         described(caption="A caption.", notes=["no_such_note"])
-
-
-def test_unequal_seeds_are_a_warning():
     (warning,) = unequal_seeds(FRAME)
     assert "b (1)" in warning and "2" in warning
     assert unequal_seeds(FRAME[FRAME["seed"] == 1]) == []
@@ -115,14 +112,11 @@ def declared(tmp_path, monkeypatch):
     return {chapter.name: chapter.outputs for chapter in outputs.chapters()}
 
 
-def test_an_entry_takes_the_defaults_of_its_file(declared):
+def test_entries_take_defaults_of_their_file_and_of_the_entry_they_are_like(declared):
     table, figure = declared["headmask"]
     assert (table.form, figure.form, figure.name) == ("table", "figure", "scores")
     assert table.needs == figure.needs == ["curves"]
     assert (table.question, figure.question) == ("masks", "headmask")
-
-
-def test_an_entry_is_completed_from_the_one_it_is_like(declared):
     table, figure = declared["cost"]
     assert (table.title, table.function, table.name) == ("Other scores", "scores", "a_scores")
     assert table.module.endswith("tables.tables") and table.question == "masks"

@@ -28,9 +28,6 @@ def test_files_of_runs_become_one_frame(tmp_path):
     assert list(frame) == ["pair", "run", "seed", "layer", "value"]
     assert frame["run"].tolist() == ["b", "b", "c"] and set(frame["seed"]) == {2}
     assert frame["value"].tolist()[::2] == [1.5, 2] and np.isnan(frame["value"][1])
-
-
-def test_no_file_makes_an_empty_frame_with_its_columns():
     assert list(read_csv([], ("layer", "value"))) == ["pair", "run", "seed", "layer", "value"]
 
 

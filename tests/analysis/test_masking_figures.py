@@ -35,7 +35,7 @@ GROUPS = _masking(
 )
 
 
-def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
+def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row():
     points = groups(GROUPS)
     assert points["run"].tolist() == ["baseline"] * 4 + ["impt-2"]
     assert points["order"].tolist() == ["none", "group", "group", "random_group", "none"]
@@ -46,6 +46,9 @@ def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
     assert points["spread"].tolist() == [CHANGE, CHANGE, CHANGE, DRAWS, CHANGE]
     assert (points["low"][1], points["high"][1]) == (19, 21)
     assert groups(GROUPS, "random-2").empty
+    places = headmask_masking.with_places(groups(GROUPS, "baseline"))
+    assert places["place"].tolist() == ["none", "1", "2", "random"]
+    assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
 
 def test_notes_describe_the_intervals_that_occur() -> None:
@@ -55,12 +58,6 @@ def test_notes_describe_the_intervals_that_occur() -> None:
     bars, *others = filter(None, intervals(of_groups))
     assert CHANGE in bars and DRAWS in bars and others == [shared["one_training"]]
     assert group_size(of_groups) == "2–3"
-
-
-def test_places_of_groups_on_an_axis() -> None:
-    places = headmask_masking.with_places(groups(GROUPS, "baseline"))
-    assert places["place"].tolist() == ["none", "1", "2", "random"]
-    assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
 
 METHODS = {"random-2": "random", "impt-4": "importance", "impt-2": "importance"}

@@ -134,17 +134,14 @@ def test_heads_have_the_labels_that_their_numbers_make() -> None:
     assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
 
 
-def test_the_margin_is_of_points() -> None:
-    row = syntax((0, "t", "obj", 55, 50))
-    assert not exceeds(row, RolesSettings()).item()
-    assert exceeds(row, RolesSettings(margin=0.05)).item()
-
-
-def test_labels_have_classes_and_relations_have_arrows() -> None:
+def test_labels_arrows_and_the_margin_in_points():
     names = [None, "-1", "v→s, o→v", "rare", "+12, rare, v→s"]
     kinds = [[], ["positional"], ["syntactic"], ["rare"], ["positional", "rare", "syntactic"]]
     assert [classes(name) for name in names] == kinds
     assert arrow("amod", "to_governor") == "a→n" and arrow("case", "to_dependent") == "head→case"
+    row = syntax((0, "t", "obj", 55, 50))
+    assert not exceeds(row, RolesSettings()).item()
+    assert exceeds(row, RolesSettings(margin=0.05)).item()
 
 
 def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:

@@ -31,7 +31,7 @@ def models_of(heads: pd.DataFrame) -> pd.DataFrame:
     return pruned.models(pruned.layers(heads, runs, SETTINGS), heads)
 
 
-def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
+def test_a_model_has_its_heads_by_attention_type_and_layer():
     heads = kept({"gates-enc_self-l0": [1, 1, 1, 1], "gates-enc_self-l0.1": [0, 0.5, 1, 1]})
     chances = heads.iloc[4:6].assign(statistic="p_zero", value=[0.95, 0.3])
     opened = heads.iloc[4:6].assign(statistic="p_one", value=[0.01, 0.2])
@@ -44,6 +44,10 @@ def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
     assert (control["enc_self_layers"], model["enc_self_layers"]) == ("1 0 1", "0 0 1")
     assert model["polarised"] == 0.5  # one of the two gates is surely 0
     assert pd.isna(control["polarised"])
+    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
+    models = models.assign(start="random weights", gates_run="gates")
+    assert pruned.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]
 
 
 @pytest.mark.parametrize(
@@ -83,10 +87,3 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     imported = {"model": SimpleNamespace(imported="m")}  # trained elsewhere, nobody knows how long
     assert pruned.unequal_updates(spent, imported)
     assert "start 100" in pruned.updates_spent(spent)
-
-
-def test_random_weights_had_no_updates_and_stand_beside_the_baseline() -> None:
-    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
-    models = models.assign(start="random weights", gates_run="gates")
-    assert pruned.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
-    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]

@@ -88,10 +88,6 @@ def test_every_other_mark_draws_something(mark):
     assert marks
 
 
-def test_nothing_to_draw_is_said():
-    assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
-
-
 def test_styles_are_distinct_and_collapsed_runs_hollow():
     styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"}, {"run2": "collapsed"})
     looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
@@ -99,6 +95,7 @@ def test_styles_are_distinct_and_collapsed_runs_hollow():
     assert styles["run1"]["label"] == "first"
     assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
+    assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
 
 
 def test_symmetric_logarithmic_axes_have_ticks_at_doublings():

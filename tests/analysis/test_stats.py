@@ -87,14 +87,11 @@ def test_statistics_are_shuffled_within_blocks():
     assert shuffled_p(values, np.ones(6), blocks, 99) == 1
 
 
-def test_wilson_by_hand():
+def test_wilson_and_mcnemar_by_hand():
     # z² = 3.8415: (8 + 1.9207) / 13.8415 = 0.7167, ± 1.96 / 13.8415 · √(1.6 + 0.9604) = 0.2266.
     assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=5e-5)
     assert wilson(0, 10)[0] == 0 and wilson(10, 10)[1] == 1
     assert wilson(0.3333333333 * 6, 6) == pytest.approx(wilson(2, 6))  # not cut to whole trials
-
-
-def test_mcnemar_by_hand():
     # 1 of 5 or fewer, twice: 2 · (1 + 5) / 32.
     assert mcnemar(1, 4) == mcnemar(4, 1) == pytest.approx(12 / 32)
     assert mcnemar(3, 3) == mcnemar(0, 0) == 1

@@ -101,7 +101,7 @@ def left(*names: str) -> pd.DataFrame:
     return functions_left(heads, {label(run): run for run in (PRUNED, SCRATCH)}, data)
 
 
-def test_functions_of_heads_that_are_left_are_counted() -> None:
+def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
     table = left(label(SCRATCH))
     ours = table[table["source"] == "ours"]
     assert len(ours) == 3 * len(FUNCTIONS)
@@ -113,9 +113,6 @@ def test_functions_of_heads_that_are_left_are_counted() -> None:
         [label(PRUNED), "baseline", 1, "rare", 1, 0, 1],
     ]  # fmt: skip
     assert ours["heads_left"].tolist()[-1] == 0
-
-
-def test_bars_of_a_sweep_begin_with_the_model_before_pruning() -> None:
     bars = sweeps(left(label(SCRATCH)))
     bars = bars[(bars["source"] == "ours") & (bars["function"] == "unknown")]
     assert bars[["start", "run", "bar", "bottom"]].to_numpy().tolist() == [
@@ -182,17 +179,14 @@ def test_positions_of_dependents_are_shares_of_the_arcs_of_a_relation(tmp_path: 
     assert paper["relation"].value_counts().to_dict() == counts
 
 
-def test_maps_of_another_shape_are_refused() -> None:
-    words = {"queries": ["a", "b"], "keys": ["c"]}
-    assert len(draw_attention([words | {"weights": [[1.0], [0.5]]}], ["t"]).axes) == 2
-    for weights in ([[1.0]], [["x"], [1]], [[], []]):
-        with pytest.raises(ValueError):
-            draw_attention([words | {"weights": weights}], ["t"])
-
-
-def test_scripts_from_right_to_left_begin_at_the_right() -> None:
+def test_scripts_from_right_to_left_begin_at_the_right():
     assert is_right_to_left(["ذهب", "الولد", "</s>"]) and is_right_to_left(["שלום"])
     assert not is_right_to_left(["a", "שלום", "bcdefg"]) and not is_right_to_left(["1", "."])
     item = {"queries": ["שלום"], "keys": ["שלום", "ב"], "weights": [[1, 0]]}
     panel, _ = draw_attention([item], [""]).axes
     assert panel.xaxis_inverted() and panel.yaxis.get_ticks_position() == "right"
+    words = {"queries": ["a", "b"], "keys": ["c"]}
+    assert len(draw_attention([words | {"weights": [[1.0], [0.5]]}], ["t"]).axes) == 2
+    for weights in ([[1.0]], [["x"], [1]], [[], []]):
+        with pytest.raises(ValueError):
+            draw_attention([words | {"weights": weights}], ["t"])

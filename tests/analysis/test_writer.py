@@ -52,6 +52,8 @@ def test_every_format_copes_with_nothing_known():
     width = {"interval": 2, "bounds": 3}
     for name, function in FORMATS.items():
         assert function(*[nothing] * width.get(name, 1)) == ("0" if name == "count" else "–")
+    values = [1234567, 3.0, 2 / 3, 12.345, NAN, None, "a", True]
+    assert list(map(readable, values)) == ["1234567", "3", "0.667", "12.35", "–", "–", "a", "True"]
 
 
 @pytest.mark.parametrize(
@@ -60,11 +62,6 @@ def test_every_format_copes_with_nothing_known():
 )
 def test_p_values_stay_on_their_side_of_the_level(p, expected):
     assert p_value(p) == expected
-
-
-def test_readable_numbers():
-    values = [1234567, 3.0, 2 / 3, 12.345, NAN, None, "a", True]
-    assert list(map(readable, values)) == ["1234567", "3", "0.667", "12.35", "–", "–", "a", "True"]
 
 
 def test_a_row_for_each_group():
