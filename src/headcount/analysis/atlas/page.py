@@ -8,7 +8,7 @@ import vl_convert
 from markupsafe import Markup
 from pydantic import RootModel
 
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)

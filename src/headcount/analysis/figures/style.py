@@ -24,7 +24,7 @@ from pydantic import RootModel
 from headcount.analysis.outputs import Output
 from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 
 PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
 MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished

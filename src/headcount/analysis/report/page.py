@@ -18,7 +18,7 @@ from headcount.analysis.report import answers
 from headcount.analysis.writer import sides
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
