@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from string import Formatter
 
 import pandas as pd
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.collapse import collapsed_in_training
 from headcount.analysis.frames import Data, Facts, FrameOf, Settings
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
-from headcount.base.settings.reading.reader import read_settings
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
@@ -32,7 +30,7 @@ def note(function: Callable) -> Callable:
 @cache
 def shared_notes() -> dict[str, str]:
     """Return the notes of `captions.yaml` by name."""
-    return read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, str]]).root
+    return read_beside(__file__, dict[str, str])
 
 
 def describe(output: Output, frame: pd.DataFrame, data: Data) -> Text:

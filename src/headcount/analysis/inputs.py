@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from headcount.analysis import read_beside
 from headcount.base import folders
-from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
 
 
@@ -19,7 +18,7 @@ class _File(Section):
     inputs: dict[str, dict[str, str]]
 
 
-_FILE = read_settings(Path(__file__).with_suffix(".yaml"), _File)
+_FILE = read_beside(__file__, _File)
 OWNERS = _FILE.owners  # descriptions of the pairs or runs that have files
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
 OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not trained has none

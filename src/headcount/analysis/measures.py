@@ -5,15 +5,13 @@ relation or run where a head has several values, and `note` is a text beside the
 """
 
 import sys
-from pathlib import Path
 
 import pandas as pd
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import RUN, Data, Runs
 from headcount.analysis.roles import KEYS, arrow, preferred
-from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.section import Section
 
@@ -34,7 +32,7 @@ class Measure(Section):
 
 
 # All measures by name, in the order of tables.
-MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Measure]]).root
+MEASURES = read_beside(__file__, dict[str, Measure])
 
 
 def statistics(data: Data) -> pd.DataFrame:

@@ -6,9 +6,8 @@ from typing import Any
 
 import vl_convert
 from markupsafe import Markup
-from pydantic import RootModel
 
-from headcount.base.settings.reading.reader import read_settings
+from headcount.analysis import read_beside
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
@@ -20,7 +19,7 @@ def write_page(content: dict[str, Any], origin: dict[str, Any]) -> str:
     parts: dict[str, Any] = {"made": origin, "data": None, "library": "", "script": ""}
     if content["models"]:
         version = vl_convert.get_vegalite_versions()[-1]
-        charts = read_settings(_HERE.with_suffix(".yaml"), RootModel[dict[str, Any]]).root
+        charts = read_beside(__file__)
         text = json.dumps(
             content | charts, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )

@@ -19,12 +19,11 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from matplotlib.transforms import Bbox
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.outputs import Output
 from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
-from headcount.base.settings.reading.reader import read_settings
 
 PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
 MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished
@@ -47,9 +46,7 @@ _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Soft
 def use_style() -> None:
     """Draw without a display, in the style of `style.yaml`."""
     matplotlib.use("Agg")
-    matplotlib.rcParams.update(
-        read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]]).root
-    )
+    matplotlib.rcParams.update(read_beside(__file__))
 
 
 def make_styles(

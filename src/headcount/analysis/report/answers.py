@@ -7,14 +7,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.cells import p_value
 from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
 from headcount.base.errors import UserError
-from headcount.base.settings.reading.reader import read_settings
 
 TABLE = "tables/claims.csv"
 DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page
@@ -69,8 +68,7 @@ def decided_claims(folder: Path) -> list[str]:
 
 def answers(claims: pd.DataFrame) -> list[dict[str, Any]]:
     """Return an answer for every paper."""
-    declared = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]])
-    return [_answer(item, claims) for item in declared.root.values()]
+    return [_answer(item, claims) for item in read_beside(__file__).values()]
 
 
 def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:

@@ -10,15 +10,14 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.inputs import OF_TRAINING
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
 from headcount.analysis.report import answers
 from headcount.analysis.writer import sides
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
-from headcount.base.settings.reading.reader import read_settings
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
@@ -130,7 +129,7 @@ def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Outp
 
     Raises KeyError for an output of an unknown section.
     """
-    questions = read_settings(_HERE.with_suffix(".yaml"), RootModel[dict[str, dict[str, str]]]).root
+    questions = read_beside(__file__, dict[str, dict[str, str]])
     sections: dict[str, list[Output]] = {name: [] for name in questions}
     for output in outputs:
         sections[output.question].append(output)
