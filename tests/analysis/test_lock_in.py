@@ -99,9 +99,9 @@ def test_trainings_collapse_if_masked_heads_hurt(share, loss, count):
     masks = pd.concat([record("masked", masked), record("masked", masked[-2:], run="random-1")])
     curves = CURVES.assign(first_pass_loss=CURVES["first_pass_loss"].replace(3, loss))
     runs = {"impt-1": RULE, "random-1": RunSettings(method="random", heads=1)}
-    collapsed = training.collapsed_in_training(masks, curves, runs)
+    collapsed = training.collapses(masks, curves, runs)
     assert collapsed["run"].tolist() == ["impt-1"] * count
-    nothing = training.collapsed_in_training(masks[:0], CURVES[[*RUN, "step"]][:0], runs)
+    nothing = training.collapses(masks[:0], CURVES[[*RUN, "step"]][:0], runs)
     assert list(nothing) == RUN and nothing.empty
 
 

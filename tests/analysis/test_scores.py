@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.scores import compare, compare_with_baseline, t_tests
+from headcount.analysis.scores import compare, t_tests, with_baseline
 from headcount.base.errors import UserError
 from headcount.scoring.bootstrap import compare_systems
 
@@ -70,13 +70,13 @@ def test_runs_beside_the_baseline_of_their_seed_and_test_set(tmp_path, reference
     scores = [scored("baseline", 100), scored("l0", BLEU), scored("l0", BLEU, seed=2)]
     scores[1]["scores"].append(scores[1]["scores"][0] | {"metric": "chrf", "score": 70})
     texts = [translate(tmp_path, "baseline", GOLD), translate(tmp_path, "l0", WORSE)]
-    table = compare_with_baseline(scores, texts, references)
+    table = with_baseline(scores, texts, references)
     assert table["score"].tolist() == [100, BLEU, BLEU]
     assert table["delta"].isna().tolist() == [True, False, True]
     assert table["delta"][1] == pytest.approx(BLEU - 100)
     assert table["signature"].tolist() == ["s"] * 3
     assert table["test_signature"][1].startswith("nrefs:1|bs:1000")
-    alone = compare_with_baseline(scores[:1], [], references)
+    alone = with_baseline(scores[:1], [], references)
     assert alone["score"].tolist() == [100] and alone["delta"].isna().all()
 
 

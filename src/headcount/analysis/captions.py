@@ -7,7 +7,7 @@ from string import Formatter
 import pandas as pd
 
 from headcount.analysis import read_beside
-from headcount.analysis.collapse import collapsed_in_training
+from headcount.analysis.collapse import collapses
 from headcount.analysis.frames import Data, Facts, FrameOf, Settings
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
@@ -128,7 +128,7 @@ def intervals(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training]) -> str:
+def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> str:
     """Return a sentence on the mark of collapsed runs if the frame has such a run."""
     marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
     return "" if marked.empty else shared_notes()["collapsed"]
@@ -167,7 +167,7 @@ def signatures(frame: pd.DataFrame) -> str:
 
 
 @note
-def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapsed_in_training]) -> list[str]:
+def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> list[str]:
     """Return a warning for every run of the frame's pairs that collapsed with some seeds."""
     rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])]
     return [

@@ -49,12 +49,10 @@ def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
     return frequencies(late.assign(masked=shares, updates=late["masking"])).fillna(0.0)
 
 
-def masking_updates(
-    run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
-) -> np.ndarray:
+def masking_updates(run: RunSettings, seed: int, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the number of updates that mask any head in each interval, from last updates."""
     if (run.probability == 1 and not run.after) or not len(ends):
-        return lengths
+        return sizes
     masks = [
         run.after < update <= run.rule_from
         or update > run.after
@@ -62,7 +60,7 @@ def masking_updates(
         for update in range(1, int(max(ends)) + 1)
     ]
     until = np.concatenate([[0], np.cumsum(masks)])
-    return until[ends] - until[ends - lengths]
+    return until[ends] - until[ends - sizes]
 
 
 def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
@@ -79,9 +77,7 @@ def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
     return means.rename(columns={"train_loss": "masked_loss"})
 
 
-def collapsed_in_training(
-    masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: Runs
-) -> pd.DataFrame:
+def collapses(masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return pair, run and seed of the trainings whose own records show a collapse.
 
     Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the

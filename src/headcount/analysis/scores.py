@@ -72,9 +72,7 @@ def _read(texts: dict[tuple, Path], key: tuple) -> list[str]:
     return list(clean_lines(texts[key]))
 
 
-def compare_with_baseline(
-    scores: Facts, translations: list[Path], references: list[Path]
-) -> pd.DataFrame:
+def with_baseline(scores: Facts, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the main score of every run and its difference to the baseline of the same seed.
 
     Differences are missing for the baseline, and for runs without a baseline on the test set.

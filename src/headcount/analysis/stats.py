@@ -56,9 +56,7 @@ def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
     return ranks - ranks.groupby(blocks).transform("mean")
 
 
-def bootstrap_correlation(
-    first: np.ndarray, second: np.ndarray, ranks: bool
-) -> tuple[float, float]:
+def bootstrap_correlation(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
     """Return the 95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
 
     Resamples with a constant side are skipped.

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
 from headcount.analysis.cells import readable
-from headcount.analysis.collapse import collapse_labels, collapsed_in_training
+from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.figures import special, style
 from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
@@ -47,7 +47,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         return style.message("This experiment has no such run.")
     output = output.model_copy(update={"draw": spec})
     marked = "masks" in output.kinds
-    collapsed = data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
+    collapsed = data.call(collapses) if marked else pd.DataFrame(columns=RUN)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
@@ -71,9 +71,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     return figure
 
 
-def _styles(
-    output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
-) -> dict[Any, dict[str, Any]]:
+def _styles(output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame) -> dict:
     """Return the style of every value of the style column. A run's is the same in all figures."""
     column = output.draw.style
     if not column:

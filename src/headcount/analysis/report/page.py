@@ -133,9 +133,7 @@ def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Outp
     sections: dict[str, list[Output]] = {name: [] for name in questions}
     for output in outputs:
         sections[output.question].append(output)
-    kinds = {
-        kind for members in sections.values() for output in members for kind in output.required
-    }
+    kinds = {kind for items in sections.values() for output in items for kind in output.required}
     title = "untrained" if kinds.isdisjoint(OF_TRAINING) else "title"
     for name, members in sections.items():
         if members:

@@ -34,9 +34,7 @@ def histories(
     return pd.concat(filled) if filled else pd.DataFrame(columns=[*columns, "what"])
 
 
-def sentences(
-    sentence_maps: list[Path], pruned_sentence_maps: list[Path]
-) -> dict[tuple, list[dict[str, Any]]]:
+def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> dict[tuple, Any]:
     """Return the sentences of every model that has any. Attention is in whole thousandths."""
     maps = {run_of(path): read_sentences(path) for path in [*sentence_maps, *pruned_sentence_maps]}
     for sentence in chain(*maps.values()):

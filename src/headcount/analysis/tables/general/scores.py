@@ -1,7 +1,5 @@
 """Scores of all runs, training curves, and scores by the number of heads in a layer."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -10,10 +8,10 @@ from headcount.analysis.frames import BASE, RUN, Facts, FrameOf
 from headcount.analysis.scores import (
     BOOTSTRAP,
     MAIN,
-    compare_with_baseline,
     over_seeds,
     score_frame,
     t_tests,
+    with_baseline,
 )
 from headcount.base.settings.model import ModelSettings
 
@@ -31,9 +29,7 @@ def all_scores(scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
     return score_frame([*scores, *pruned_scores])
 
 
-def mean_scores(
-    scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame
-) -> dict[str, Any]:
+def mean_scores(scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame) -> dict:
     """Return mean scores over seeds in points, nested by pair, run, test set and metric."""
     whole, nested = classifier_ablation.query("order == 'none'"), {}
     table = pd.concat([all_scores(scores, pruned_scores), whole])
@@ -62,7 +58,7 @@ def losses(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def heads_per_layer(
-    models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[compare_with_baseline]
+    models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[with_baseline]
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis import collapse as training
-from headcount.analysis.collapse import ABANDONED, ROUNDING, collapsed_in_training
+from headcount.analysis.collapse import ABANDONED, ROUNDING, collapses
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs
 from headcount.base.errors import UserError
 
@@ -19,7 +19,7 @@ def collapse(
     curves: pd.DataFrame,
     masking: pd.DataFrame,
     trained_runs: Runs,
-    collapsed: FrameOf[collapsed_in_training],
+    collapsed: FrameOf[collapses],
 ) -> pd.DataFrame:
     """Return the evidence of collapse of every training, from its masks, losses and test scores."""
     heads = importance[importance["statistic"] == "importance"].set_index(_HEADS)

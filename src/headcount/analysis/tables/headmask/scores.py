@@ -7,7 +7,7 @@ import pandas as pd
 
 from headcount.analysis.frames import BASE, FrameOf, with_paper
 from headcount.analysis.published import headmask
-from headcount.analysis.scores import MAIN, compare_with_baseline, t_tests
+from headcount.analysis.scores import MAIN, t_tests, with_baseline
 from headcount.base.files import read_json
 from headcount.base.settings.names import parse_pair
 
@@ -32,7 +32,7 @@ def data_sets(counts: list[Path]) -> pd.DataFrame:
     return with_paper(*(pd.DataFrame(part, columns=columns) for part in (rows, printed)))
 
 
-def scores(comparison: FrameOf[compare_with_baseline], number: int) -> pd.DataFrame:
+def scores(comparison: FrameOf[with_baseline], number: int) -> pd.DataFrame:
     """Return the statistics of table `number`: every seed, all seeds, then the paper's."""
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.analysis.captions import note
-from headcount.analysis.collapse import collapse_labels, collapsed_in_training
+from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.frames import RUN, FrameOf, Settings, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.roles import arrow, exceeds, on_first_treebank
@@ -46,9 +46,7 @@ def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
     return f"No treebank in the source language: {', '.join(pairs)}." if pairs else ""
 
 
-def best_on_first_treebank(
-    best: FrameOf[best_heads], collapsed: FrameOf[collapsed_in_training]
-) -> pd.DataFrame:
+def on_first_treebanks(best: FrameOf[best_heads], collapsed: FrameOf[collapses]) -> pd.DataFrame:
     """Return the best heads of every model on its first treebank, then the paper's."""
     ours = on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
     labels = collapse_labels(ours, collapsed)
