@@ -77,21 +77,12 @@ def test_every_number_of_masked_heads_has_the_baseline_and_its_runs() -> None:
     assert headmask_masking.by_number(CURVES[:1], RUNS)["number"].tolist() == [""]
 
 
-class Given(Data):
-    """Frames in place of files."""
-
-    def __init__(self, **given: Any):
-        super().__init__({}, {})
-        self.given = given
-
-    def load(self, kind: str) -> Any:
-        return self.given.get(kind, {})
-
-
 def _drawn(points: pd.DataFrame, given: dict[str, Any], **spec: Any) -> Figure:
     fields = {"name": "f", "chapter": "c", "form": "figure", "title": "T", "function": "f"}
     output = Output(**fields, module=headmask_masking.__name__, needs=list(given), draw=spec)
-    return draw(output, points, Given(**given))
+    data = Data({}, {})
+    data._results |= given
+    return draw(output, points, data)
 
 
 def test_curves_have_a_row_of_panels_for_every_number() -> None:

@@ -16,15 +16,11 @@ BASE = ("p", "baseline", 1)
 HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("enc_self", 1, 0), ("enc_self", 1, 1)]
 
 
-class Given(Data):
-    """Data with frames in place of files; kinds without a frame are empty."""
-
-    def __init__(self, **frames):
-        super().__init__({}, {"roles": RolesSettings()})
-        self.frames = frames
-
-    def load(self, kind):
-        return self.frames[kind] if kind in self.frames else super().load(kind)
+def given(**frames) -> Data:
+    """Return data with frames in place of files."""
+    data = Data({}, {"roles": RolesSettings()})
+    data._results |= frames
+    return data
 
 
 def values(run=BASE, heads=HEADS, **statistics) -> pd.DataFrame:
@@ -44,7 +40,7 @@ def runs(*names: str) -> dict[str, PrunedSettings]:
 
 def test_relevance_counts_by_its_size_and_other_statistics_are_left_out() -> None:
     rows = values(relevance=[-0.7, 0.3], relevance_low=[0, 0], shapley=[-2.0])
-    table = all_measures(Given(measures=rows))
+    table = all_measures(given(measures=rows))
     assert table[["measure", "head", "value"]].to_numpy().tolist() == [
         ["relevance", 0, 0.7], ["relevance", 1, 0.3], ["shapley", 0, -2],
     ]  # fmt: skip
@@ -86,7 +82,7 @@ def test_lost_score_is_of_single_heads_on_the_first_test_set() -> None:
     ]  # fmt: skip
     columns = ["test_set", "order", *KEYS[3:], "delta", "delta_low", "delta_high"]
     frame = pd.DataFrame(rows, columns=columns).assign(pair="p", run="baseline", seed=1)
-    lost = all_measures(Given(ablation=frame))
+    lost = all_measures(given(ablation=frame))
     assert lost[["measure", "head", "value", "note"]].to_numpy().tolist() == [
         ["bleu_lost", 0, 0.25, "95\u00a0%: -1 to 1.5"],
         ["bleu_lost", 1, -0.5, "95\u00a0%: -0.75 to 2"],
@@ -110,7 +106,7 @@ def test_positions_relations_and_masks_are_measures() -> None:
     rows = syntax((0, "t", "obj", 55, 45))
     masks = pd.DataFrame([(*BASE, 4, *HEADS[0], 0.5), (*BASE, 8, *HEADS[0], 1.0)])
     masks.columns = [*KEYS[:3], "step", *KEYS[3:], "masked"]
-    table = all_measures(Given(positions=positions(), syntax=rows, masks=masks))
+    table = all_measures(given(positions=positions(), syntax=rows, masks=masks))
     known = table.astype(object).where(table.notna(), None)
     assert known[["measure", "head", "of", "value", "note"]].to_numpy().tolist() == [
         ["position", 0, None, 0.9, "at -1"], ["position", 1, None, 0.5, "at 0"],
@@ -128,7 +124,7 @@ def test_heads_have_the_labels_that_their_numbers_make() -> None:
     )  # fmt: skip
     pruned = values(("p", "gates-all-l0.3", 1), confidence=[0.4])
     data = {"attention": pd.concat([attention, decoder]), "positions": positions()}
-    heads = encoder_roles(Given(**data, syntax=relations, pruned_attention=pruned))
+    heads = encoder_roles(given(**data, syntax=relations, pruned_attention=pruned))
     assert heads["function"].fillna("").tolist() == ["-1, v→o", "rare", "n→a, head→case", "", ""]
     assert heads["offset"].tolist()[:2] == [-1, 0] and heads["share"].tolist()[:2] == [0.9, 0.5]
     assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
@@ -147,7 +143,7 @@ def test_labels_arrows_and_the_margin_in_points():
 def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:
     columns = {"importance": [3, 1, 2, 4.0], "relevance": [0.3, 0.7, 0.6, 0.4]}
     more = {"confidence": [1, 1, 1, 1.0], "loss_change": [1, 2, 3], "entropy": [1, 2, 3, 4.0]}
-    table = agreement(all_measures(Given(measures=values(**columns, **more))))
+    table = agreement(all_measures(given(measures=values(**columns, **more))))
     assert set(table["kind"]) == {"all", "enc_self"}
     rows = table[table["kind"] == "all"].set_index(["first", "second", "scope"]).sort_index()
     both = rows.loc["importance", "relevance"]
@@ -162,7 +158,7 @@ def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:
     assert rows.loc["importance", "loss_change"]["heads"].tolist() == [3, 3]
     assert "entropy" not in {*table["first"], *table["second"]}
     two = {"importance": [1, 2], "relevance": [1, 2]}
-    assert agreement(all_measures(Given(measures=values(**two)))).empty
+    assert agreement(all_measures(given(measures=values(**two)))).empty
 
 
 def test_within_layers_is_the_mean_of_the_layers_correlations() -> None:
