@@ -316,17 +316,8 @@ def quickstart(tmp_path_factory) -> Path:
     return folder / "results" / "quickstart"
 
 
-@pytest.fixture(scope="module")
-def evidence(quickstart) -> Evidence:
-    return Evidence(result_files(quickstart))
-
-
-@pytest.fixture(scope="module")
-def decided(evidence) -> pd.DataFrame:
-    return claims_table(evidence)
-
-
-def test_verdicts_and_numbers_of_quickstart(decided, quickstart):
+def test_verdicts_and_numbers_of_quickstart(quickstart):
+    decided = claims_table(Evidence(result_files(quickstart)))
     assert decided.columns.tolist() == COLUMNS and len(decided) >= 24
     assert claims_table(Evidence([])).columns.tolist() == COLUMNS
     assert str(len(ledger().claims) - len(decided)) in verdict_counts(decided)

@@ -42,7 +42,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    spec, frame = prepared(spec, frame)
+    if len(frame):
+        spec, frame = prepared(spec, frame)
     if frame.empty:
         return style.message("This experiment has no such run.")
     output = output.model_copy(update={"draw": spec})
