@@ -305,18 +305,12 @@ def test_every_claim_has_what_it_refers_to_and_values_of_its_paper():
     assert paper_value("VO-11") == pytest.approx((1.32 + 1.02 + 1.14) / 3, abs=0.01)
 
 
-@pytest.fixture(scope="module")
-def quickstart(tmp_path_factory) -> Path:
-    """Measurements and golden tables of quickstart."""
-    folder = tmp_path_factory.mktemp("quickstart")
+def test_verdicts_and_numbers_of_quickstart(tmp_path):
     contents = {f"results/{name}": content for name, content in read_copy("quickstart").items()}
     for name, content in (contents | dict(frozen_files("quickstart"))).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder / "results" / "quickstart"
-
-
-def test_verdicts_and_numbers_of_quickstart(quickstart):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    quickstart = tmp_path / "results" / "quickstart"
     decided = claims_table(Evidence(result_files(quickstart)))
     assert decided.columns.tolist() == COLUMNS and len(decided) >= 24
     assert claims_table(Evidence([])).columns.tolist() == COLUMNS
