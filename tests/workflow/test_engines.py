@@ -35,7 +35,7 @@ OPUS_MT = {
     "decoder_start_token_id": 8,
 }
 """Sizes that config/imported.yaml names."""
-GENERAL = "src/headcount/analysis/tables/general.yaml"
+GENERAL = "src/headcount/analysis/tables/general/scores.yaml"
 MODEL = f"{RUN}/seed1/model/weights.safetensors"
 NOTE = f"""
 import sys

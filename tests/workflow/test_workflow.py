@@ -324,7 +324,7 @@ def test_f07_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, 
 
 
 def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
-    path = project.folder / "src/headcount/analysis/tables/general.py"
+    path = project.folder / "src/headcount/analysis/tables/general/scores.py"
     plain = path.read_text()
     path.write_text(plain + "\n# A remark.\n")
     assert "Nothing to be done" in project.run("-n", "--config", "experiment=every_rule")[1]

@@ -43,7 +43,7 @@ figure was made. A page is `results/<experiment>/<name>.html`.
 
 A table or figure is made if the experiment has files of all the kinds that it is made from. Kinds
 in brackets are optional. [Files and columns](files.md) lists the files of all kinds. The
-declarations are in `src/headcount/analysis/tables/*.yaml`.
+declarations are in `src/headcount/analysis/tables/*/*.yaml`.
 """
 
 
