@@ -24,7 +24,6 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_letters
-from headcount.base.settings.reader import at_key_of
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.words import uses_jieba
@@ -82,8 +81,7 @@ class Plan:
             from headcount.scoring.bleu import bleu_metric  # slow, and no other language needs it
 
             bleu_metric(language)
-        with at_key_of(file):
-            self.imported.check_sizes()
+        self.imported.check_files()
 
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
