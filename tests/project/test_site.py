@@ -1,7 +1,6 @@
 """The site of the documents: it builds strictly, all links lead somewhere, it asks no network."""
 
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -9,9 +8,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from project_copy import ROOT, ProjectCopy
 
-CHROMIUM = shutil.which("chromium")
 pytest.importorskip("mkdocs", reason="no mkdocs here: pip install -e '.[docs]' to build the site")
-pytestmark = pytest.mark.slow  # a build, a browser
+pytestmark = pytest.mark.slow
 
 
 class Page(HTMLParser):
@@ -86,24 +84,3 @@ def test_no_page_and_no_style_loads_anything_from_elsewhere(site, pages):
     styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
     loaded |= {link for style in styles for link in re.findall(r"url\([\"']?([^)\"']+)", style)}
     assert [link for link in loaded if re.match(r"(https?:)?//", link)] == []
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: install it to search the site")
-def test_the_search_works_from_the_file_system_and_asks_no_network(site):
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here")
-    asked = []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "index.html").as_uri())
-        query = page.locator("[data-md-component=search-query]")
-        query.click()
-        query.press_sequentially("label_smoothing")
-        page.locator(".md-search-result__item a[href*='settings.html']").first.wait_for()
-        query.fill("")
-        query.press_sequentially("zzyzx")
-        page.get_by_text("No matching documents").wait_for()
-        browser.close()
-    assert len(asked) > 3
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []

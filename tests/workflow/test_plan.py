@@ -30,6 +30,7 @@ def change(plan, section: str = "", **values):
     if section:
         values = {section: getattr(plan.settings, section).model_copy(update=values)}
     plan.settings = plan.settings.model_copy(update=values)
+    plan.name_runs()
 
 
 def chapters_of(monkeypatch, plan):
@@ -54,16 +55,15 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
         train = {"pair": f"{name}.en-de", "split": "train"}
         assert plan.raw.draw(train) == ["--draw", pairs, "1"]
         assert plan.raw.draw(train | {"split": "dev"}) == []
-        assert plan.tests(f"{name}.en-de") == plan.tests("multi30k.en-de")
+        assert plan.tests(train) == plan.tests({"pair": "multi30k.en-de"})
 
 
 def test_splits_of_a_pair(plan):
     tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
-    pair = "multi30k.de-en"
-    assert plan.tests(pair) == tests and plan.splits(pair) == ["train", "dev", *tests]
-    assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
-    assert plan.held_out({"pair": pair, "split": "train"}) == ["dev", *tests]
-    assert plan.held_out({"pair": pair, "split": "dev"}) == []
+    w = {"pair": "multi30k.de-en", "split": "train"}
+    assert plan.tests(w) == tests and plan.splits(w) == ["train", "dev", *tests]
+    assert plan.tests({"pair": "multi30k.cs-en"}) == ["test_2016_flickr", "test_2018_flickr"]
+    assert plan.held_out(w) == ["dev", *tests] and plan.held_out(w | {"split": "dev"}) == []
 
 
 def test_test_sets_under_masks_are_the_first_or_those_named(plan):

@@ -44,7 +44,7 @@ def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
 
 
 def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> dict[str, str]:
-    """Adopt the records in new packs, and those of doubtful files; return rules by packed output.
+    """Adopt records in new packs and of doubtful files. Return rules by packed output.
 
     A new pack has come by `dvc pull` or `dvc checkout`.
     """

@@ -42,11 +42,10 @@ class _Packed(MetadataRecord):
 
 def check_version() -> None:
     """Raise EnvironmentFault if Snakemake has another version than the one tested."""
-    found = version("snakemake")
-    if found != TESTED:
+    if (installed := version("snakemake")) != TESTED:
         raise EnvironmentFault(
-            f"snakemake {found}: this workflow reads Snakemake's own records, whose form is known "
-            f"for {TESTED} only; pip install snakemake=={TESTED}"
+            f"snakemake {installed}: this workflow reads Snakemake's own records, and knows their "
+            f"form in {TESTED} only; pip install snakemake=={TESTED}"
         )
 
 

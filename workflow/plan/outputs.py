@@ -85,7 +85,7 @@ class Outputs:
             ("<measure>", lambda _: self._measures),
         ):
             if word in name:
-                return [name.replace(word, value) for value in values(pair)]
+                return [name.replace(word, value) for value in values({"pair": pair})]
         return [name]
 
 

@@ -70,9 +70,9 @@ class Raw:
         rule = self._corpora[parse_pair(w["pair"]).corpus].draw.get(w["split"])
         return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
 
-    def treebanks(self, pair: str) -> list[str]:
+    def treebanks(self, w: Mapping[str, str]) -> list[str]:
         """Return the treebanks in the language of a pair's source, in the settings' order."""
-        corpus, src, _ = parse_pair(pair)
+        corpus, src, _ = parse_pair(w["pair"])
         names = self._trees or ([f"{corpus}.test"] if self._corpora[corpus].generator else [])
         parts = [name.partition(".") for name in names]
         return ["".join(p) for p in parts if self._corpora[p[0]].tree_languages[p[2]] == src]
