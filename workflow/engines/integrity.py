@@ -21,7 +21,7 @@ from headcount.base.errors import UserError
 
 
 def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
-    """Adopt records that DVC brought; raise UserError for files that no job left as they are.
+    """Adopt records that DVC brought. Raise UserError for files that no job left as they are.
 
     `files`: all outputs of the experiment. `trusted`: a person says by `--touch` that files without
     a record are right.

@@ -84,7 +84,7 @@ def files_page() -> str:
 
 
 def columns(kind: Input) -> tuple[str, ...]:
-    """Return the columns of the files of a kind; none for files that are no CSV."""
+    """Return the columns of the files of a kind, or none for files that are no CSV."""
     return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
 
 

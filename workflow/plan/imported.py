@@ -19,7 +19,7 @@ _NEEDED = ("config.json", WEIGHTS)  # of a folder of one's own that is not there
 
 
 class Imported:
-    """The imported model of one experiment; nothing, where its models start at random."""
+    """The imported model of one experiment, if it has one."""
 
     def __init__(self, settings: Experiment, corpora: Mapping[str, Corpus]):
         """Raise UserError for a model that models.yaml does not have, and for tokenised text."""
@@ -99,5 +99,5 @@ class Imported:
         return pairs if self.name else []
 
     def measuring_flags(self) -> list[str]:
-        """Return flags for its dev loss; the lengths of trainings do not matter."""
+        """Return flags for its dev loss. The lengths of trainings do not matter."""
         return as_flags(self._settings.train, "batch_tokens", "device", "threads")

@@ -100,7 +100,7 @@ class Pruning:
         return sum(w["run"] in before for before in own.values())
 
     def updates(self, name: str) -> float:
-        """Return the updates of a run, with its first passes; 0 for an unchanged imported model."""
+        """Return the updates of a run with its first passes (0 for an unchanged imported model)."""
         settings = self.settings
         if name in self.runs:
             run = self.runs[name]
