@@ -117,7 +117,7 @@ class Plan:
         return ["train", "dev", *self.tests(w)]
 
     def held_out(self, w: Wildcards) -> list[str]:
-        """Return the splits whose sources a split must not contain: all others for training text."""
+        """Return the splits that training text must not repeat (none for other splits)."""
         return self.splits(w)[1:] if w["split"] == "train" else []
 
     def masking_tests(self, w: Wildcards) -> list[str]:
