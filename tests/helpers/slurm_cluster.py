@@ -6,8 +6,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
+
+from project_copy import wait_until
 
 SETTINGS = Path("/etc/slurm")
 """Where a job's own srun looks: variables such as SLURM_CONF do not reach it."""
@@ -74,7 +75,7 @@ class SlurmCluster:
         for file in [*self.base.glob("slurm*.pid"), *self.base.glob("munge/pid")]:
             pid = int(file.read_text())
             os.kill(pid, signal.SIGTERM)
-            wait_for(lambda pid=pid: not Path(f"/proc/{pid}").exists(), 30)
+            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists(), 30)
         for link in self.links:
             link.unlink()
 
@@ -95,7 +96,9 @@ class SlurmCluster:
         run("slurmctld", "-c")
         for node in self.nodes:
             run("slurmd", "-N", node)
-        wait_for(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30)
+        wait_until(
+            lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30
+        )
 
     def _write_settings(self) -> None:
         host, port = socket.gethostname(), _free_ports(len(self.nodes) + 1)
@@ -153,11 +156,3 @@ def told(*command: str) -> str:
     """What a command prints, whatever its exit code."""
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return found.stdout.strip()
-
-
-def wait_for(condition, seconds: float) -> None:
-    """Wait until a condition is true; fails after so many seconds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"nothing within {seconds} s"
-        time.sleep(0.1)

@@ -6,12 +6,11 @@ import re
 import shlex
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import PATH, ProjectCopy, planned, ran, saved_states, training_of
+from project_copy import PATH, ProjectCopy, planned, ran, saved_states, training_of, wait_until
 from shared_results import (
     DECODED,
     GATHERED,
@@ -63,16 +62,11 @@ def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, 
     clone.change("config/quickstart.yaml", "peak_lr: 1e-2", "peak_lr: 9e-3")
     clone.change("config/quickstart.yaml", "updates: 60", "updates: 400")
     process = clone.start_command(*command)
-    while not saved_states(clone.folder):
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.01)
+    wait_until(lambda: saved_states(clone.folder))
     training = training_of(clone.folder)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    end = time.monotonic() + 5
-    while Path(f"/proc/{training}/cwd").exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{training}/cwd").exists()
+    wait_until(lambda: not Path(f"/proc/{training}/cwd").exists(), 5)
     assert ran(clone.call(*command)) == {"train": 1, "translate": 1, "bleu": 1}
     (log,) = (clone.folder / "results/quickstart/logs/train").glob("*.log")
     assert "going on from update" in log.read_text()

@@ -10,11 +10,10 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
+from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of, wait_until
 from shared_results import (
     DECODED,
     GATHERED,
@@ -316,9 +315,8 @@ def killable(clone) -> ProjectCopy:
 def _until_saved(copy: ProjectCopy, process: subprocess.Popen) -> int:
     """Wait for a state that was not there before; return the process id of the training."""
     before = saved_states(copy.folder)
-    while saved_states(copy.folder)[-1:] <= before[-1:]:
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.01)
+    wait_until(lambda: saved_states(copy.folder)[-1:] > before[-1:] or process.poll() is not None)
+    assert process.poll() is None, process.stdout.read()
     return training_of(copy.folder)
 
 
@@ -343,8 +341,8 @@ def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable):
         if kill == "job":
             assert process.returncode == 3, output
             assert "error: a job was killed from outside (signal 9)" in output
-        time.sleep(0.2)
-        assert not Path(f"/proc/{training}/cwd").exists()  # no job outlives its run
+        # No job outlives its run.
+        wait_until(lambda training=training: not Path(f"/proc/{training}/cwd").exists(), 1)
     forced = ("--forcerun", "train", "--", MODEL)
     code, output = killable.run(*forced, KILL_ENGINE="yes")
     assert code == -signal.SIGKILL, output
