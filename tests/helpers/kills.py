@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from project_copy import ProjectCopy
+from project_copy import ProjectCopy, timeless
 from shared_results import build
 
 from headcount.base.files import read_json
@@ -29,7 +29,6 @@ from headcount.base.files import read_json
 RULES = {"train": "train", "gates": "prune", "importance": "heads", "translate": "train"}
 RULES |= {"report": "report"}
 """Rules whose commands are killed, with the phase that each belongs to."""
-CLOCK = (5, 7)  # columns of curves.csv that tell the time
 LATE = 0.2  # share of a command's time at its end, when it writes: half of the kills fall there
 PUSH_AGAIN = "DVC_SITE_CACHE_DIR=$(mktemp -d) dvc push"
 """How documents say to push after a kill: without what DVC noted before it."""
@@ -69,7 +68,8 @@ class Victim:
     def hashes(self) -> Hashes:
         """Return the SHA-256 of every finished file in the folders."""
         paths = (path for folder in self.folders for path in sorted(folder.rglob("*")))
-        return {str(path): _checksum(path) for path in paths if self._is_finished(path)}
+        finished = filter(self._is_finished, paths)
+        return {str(path): hashlib.sha256(timeless(path)).hexdigest() for path in finished}
 
     def _is_finished(self, path: Path) -> bool:
         aside = path.name.startswith(".part-") or path.suffix == ".tmp"
@@ -111,14 +111,6 @@ def _compare(victim: Victim, right: Hashes, needed: Hashes) -> Counter:
     for path in sorted(wrong | gone):
         print(f"{victim.name}: {path} differs or is gone", file=sys.stderr)
     return Counter(compared=len(here), differing=len(wrong), missing=len(gone))
-
-
-def _checksum(path: Path) -> str:
-    data = path.read_bytes()
-    if path.name == "curves.csv" and path.parent.name.startswith("seed"):
-        rows = (row.split(b",") for row in data.splitlines())
-        data = b"\n".join(b",".join(row[: CLOCK[0]] + row[CLOCK[1] :]) for row in rows)
-    return hashlib.sha256(data).hexdigest()
 
 
 def victims(copy: ProjectCopy) -> Iterator[Victim]:

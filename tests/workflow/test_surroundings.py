@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from project_copy import ROOT, ProjectCopy
+from project_copy import ROOT, ProjectCopy, timeless
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +56,9 @@ def run(
 
 
 def made(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder; of the curve, the columns that do not tell the time."""
-    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    content = {name: path.read_bytes() for name, path in sorted(found.items())}
-    rows = content["run/curves.csv"].splitlines()
-    timeless = [row.split(b",")[:5] + row.split(b",")[7:] for row in rows]
-    return content | {"run/curves.csv": b"\n".join(map(b",".join, timeless))}
+    """Return every file below a folder by its path, the curve without its times."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): timeless(path) for path in paths}
 
 
 def same(folder: Path, plain: dict[str, bytes]) -> None:
