@@ -130,9 +130,10 @@ def victims(copy: ProjectCopy) -> Iterator[Victim]:
     yield Victim("dvc push", copy, push, (remote,), (remote,))
 
 
-def run(copy: ProjectCopy, kills: int, seed: int = 1) -> dict[str, Counter]:
-    """Share out the kills among the commands; the instants depend on the seed."""
-    draw, targets = random.Random(seed), list(victims(copy))
+def run(copy: ProjectCopy, kills: int, *names: str) -> dict[str, Counter]:
+    """Share out the kills among the commands of these names, or all."""
+    draw = random.Random(1)
+    targets = [victim for victim in victims(copy) if not names or victim.name in names]
     shares = [kills // len(targets) + (i < kills % len(targets)) for i in range(len(targets))]
     return {v.name: attack(v, share, draw) for v, share in zip(targets, shares, strict=True)}
 

@@ -38,7 +38,7 @@ SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=20
-KillWait=30
+KillWait=2
 GresTypes=gpu
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """

@@ -42,13 +42,13 @@ def test_a_half_written_or_damaged_file_is_seen(tmp_path, command, kills, seen):
 
 
 def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
-    """One kill for each of six commands; `python tests/helpers/kills.py 200` has more."""
+    """One kill for each of three commands; `python tests/helpers/kills.py 200` has more."""
     folder = tmp_path / "project"
     shutil.copytree(origin.folder, folder, symlinks=True)
-    tallies = run(ProjectCopy.of(folder), kills=6)
+    tallies = run(ProjectCopy.of(folder), 3, "gates", "importance", "dvc push")
     faults = {name: (tally["differing"], tally["missing"]) for name, tally in tallies.items()}
     assert faults == dict.fromkeys(tallies, (0, 0))
-    assert set(tallies) == {"train", "gates", "importance", "translate", "report", "dvc push"}
+    assert set(tallies) == {"gates", "importance", "dvc push"}
     assert all(tally["kills"] == 1 and tally["compared"] > 100 for tally in tallies.values())
 
 
