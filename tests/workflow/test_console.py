@@ -48,13 +48,6 @@ rule count:
     shell: "{command} > {{log}} 2>&1; wc -w < {{input}} > {{output}}"
 """
 PROFILE = ROOT / "workflow" / "profiles" / "default" / "config.yaml"
-OTHER = """
-from snakemake_logger_plugin_headcount import LogHandler as Base
-
-class LogHandler(Base):
-    def emit(self, record):
-        print("mine:", record.getMessage())
-"""
 
 
 def small(folder: Path, command: str = "true") -> Path:
@@ -66,29 +59,20 @@ def small(folder: Path, command: str = "true") -> Path:
     return folder
 
 
-def command(*flags: str) -> list[str]:
-    return [sys.executable, "-m", "snakemake", "--cores", "1", *flags]
+COMMAND = [sys.executable, "-m", "snakemake", "--cores", "1"]
+VARIABLES = {"PYTHONPATH": str(ROOT / "src"), "TERM": "xterm", "FORCE_COLOR": "1", "COLUMNS": "90"}
 
 
-def variables(first: Path | None = None) -> dict[str, str]:
-    """Of this project's package, and of modules in a folder before it."""
-    path = os.pathsep.join(str(folder) for folder in (first, ROOT / "src") if folder)
-    return os.environ | {"PYTHONPATH": path, "TERM": "xterm", "FORCE_COLOR": "1", "COLUMNS": "90"}
-
-
-def without_terminal(folder: Path, *flags: str, first: Path | None = None) -> tuple[int, str]:
-    """Exit code and all that was printed, to a pipe."""
-    done = subprocess.run(
-        command(*flags), cwd=folder, env=variables(first), capture_output=True, text=True
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def on_terminal(words: list[str], folder: Path, first: Path | None = None) -> tuple[int, str]:
+def on_terminal(folder: Path) -> tuple[int, str]:
     """Exit code and all that was printed, control characters too, to a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        words, cwd=folder, env=variables(first), stdin=theirs, stdout=theirs, stderr=theirs
+        COMMAND,
+        cwd=folder,
+        env=os.environ | VARIABLES,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
     )
     os.close(theirs)
     printed = b""
@@ -189,7 +173,7 @@ def test_warnings_of_outputs_are_logged_once(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_on_a_terminal_there_are_bars_which_go_in_the_end(tmp_path):
-    code, output = on_terminal(command(), small(tmp_path, command="sleep 1"))
+    code, output = on_terminal(small(tmp_path, command="sleep 1"))
     assert code == 0 and output.count("\x1b[?25l") == output.count("\x1b[?25h") == 1
     drawn, after = output.split("\x1b[?25h")
     plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", drawn).replace("\r", "\n")
@@ -201,23 +185,10 @@ def test_on_a_terminal_there_are_bars_which_go_in_the_end(tmp_path):
 
 
 @pytest.mark.slow
-def test_flags_of_ones_own_win(tmp_path):
-    small(tmp_path)
-    (tmp_path / "own" / "snakemake_logger_plugin_mine").mkdir(parents=True)
-    (tmp_path / "own" / "snakemake_logger_plugin_mine" / "__init__.py").write_text(OTHER)
-    _, mine = without_terminal(tmp_path, "--logger", "mine", first=tmp_path / "own")
-    assert "mine: Finished jobid: 0" in mine and "done    text" not in mine
-    _, quiet = without_terminal(tmp_path, "--quiet", "all", "-F")
-    assert "3 jobs" not in quiet and "done" not in quiet
-    code, plan = without_terminal(tmp_path, "-n", "-F")
-    assert code == 0 and "reason: Forced execution" in plan and "This was a dry-run" in plan
-
-
-@pytest.mark.slow
 def test_a_reader_that_has_gone_stops_no_job(tmp_path):
     small(tmp_path)
-    options = {"cwd": tmp_path, "env": variables(), "stderr": subprocess.PIPE}
-    with subprocess.Popen(command(), **options) as process:
+    options = {"cwd": tmp_path, "env": os.environ | VARIABLES, "stderr": subprocess.PIPE}
+    with subprocess.Popen(COMMAND, **options) as process:
         process.stderr.readline()
         process.stderr.close()
         assert process.wait() == 0

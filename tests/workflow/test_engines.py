@@ -88,17 +88,6 @@ def test_files_of_another_machine_are_copied_with_their_records(origin, tmp_path
     assert {"importance": 1, "relevance": 1}.items() <= planned(here.run("-n")[1]).items()
 
 
-def test_a_clone_compares_its_numbers_with_those_of_an_earlier_commit(origin, clone):
-    """DVC takes a remote's relative path in an earlier commit from the root of the disk."""
-    clone.call("git", "commit", "-q", "--allow-empty", "-m", "later")
-    remote = origin.folder.parent / "headcount-remote"
-    clone.shell(f"dvc remote modify --local shared url {remote}")
-    shutil.rmtree(clone.folder / ".dvc" / "cache")
-    clone.change("results/quickstart/metrics.json", '"chrf": ', '"chrf": 1')
-    changed = clone.call("dvc", "metrics", "diff", "HEAD~1")
-    assert "baseline.test.chrf" in changed and "failed" not in changed
-
-
 def test_without_git_dvc_works_with_its_setting(clone):
     shutil.rmtree(clone.folder / ".git")
     assert "is not a git repository" in clone.call("dvc", "pull", fails=True)
