@@ -204,7 +204,7 @@ def test_a_run_of_ours_prints_short_lines_and_the_reasons_are_in_the_log(origin)
         r"(?m)^ *\d+/\d+ started train synthetic\.en-art baseline seed 1$", origin.built
     )
     (log, *_) = sorted((origin.folder / ".snakemake" / "log").iterdir())
-    assert "reason: Missing output files: " in log.read_text()
+    assert "Reason: Missing output files: " in log.read_text()
 
 
 @pytest.mark.slow

@@ -134,8 +134,7 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
     assert code == 0, output
     untouched = sorted((clone.folder / "results" / "quickstart").rglob("*.*"))
     written = [path.stat().st_mtime_ns for path in untouched]
-    clone.change("dvc.yaml", "experiments: [quickstart]", "experiments: [quickstart, other]")
-    assert ran(clone.call("dvc", "repro")) == {}
+    clone.change("dvc.yaml", "experiments: [quickstart]", "experiments: [other]")
     clone.change("config/other.yaml", "seeds: [7]", "seeds: [7, 3]")
     jobs = {"train": 1, "translate": 1, "bleu": 1, "masking": 1} | dict.fromkeys(MEASURING, 1)
     shown = REDRAWN | ROLES | {"headmask": 1}
@@ -148,41 +147,22 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
     assert not list((run / "seed7").rglob("*.*"))
     assert sorted((clone.folder / "results" / "quickstart").rglob("*.*")) == untouched
     assert [path.stat().st_mtime_ns for path in untouched] == written
-    both_quiet(clone)
 
 
-def test_metrics_params_plots_and_experiments(clone):
-    before = metrics(clone)
-    clone.shell("dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8")
-    after = metrics(clone)
-    assert "decode.beam" in clone.shell("dvc params diff")
-    (line,) = re.findall(r".*baseline\.test\.chrf .*", clone.shell("dvc metrics diff"))
-    old, new, change = map(float, line.split()[-3:])
-    assert (old, new) == pytest.approx((before, after)) and change == pytest.approx(new - old)
-    plots = clone.shell("dvc plots diff HEAD -o page")
-    assert "index.html" in plots and "dev_loss" in (clone.folder / "page/index.html").read_text()
-    both_quiet(clone)
-    clone.shell("git checkout -q . && dvc checkout -q")
-    both_quiet(clone)
-    assert "wider" in clone.shell("dvc exp show")
-    clone.shell("dvc exp apply wider")
-    assert metrics(clone) == after
-    both_quiet(clone)
-
-
-def metrics(copy: ProjectCopy) -> float:
-    numbers = json.loads((copy.folder / "results" / "quickstart" / "metrics.json").read_text())
-    return numbers["synthetic.en-art"]["baseline"]["test"]["chrf"]
-
-
-def test_a_queued_experiment_runs_its_own_jobs_and_can_be_applied(clone):
+def test_an_experiment_of_dvc_runs_its_own_jobs_and_can_be_compared_and_applied(clone):
     # DVC's queue copies the Git settings in ASCII; the origin's path is not.
     clone.call("git", "remote", "remove", "origin")
     clone.shell("dvc exp run --queue -n named -S config/quickstart.yaml:title=Another")
     clone.call("dvc", "exp", "run", "--run-all")
+    assert "named" in clone.shell("dvc exp show")
     clone.call("dvc", "exp", "apply", "named")
     assert "<h1>Another</h1>" in (clone.folder / "results/quickstart/report.html").read_text()
+    assert "Another" in clone.shell("dvc params diff")
     both_quiet(clone)
+    clone.change("results/quickstart/metrics.json", '"chrf": ', '"chrf": 1')
+    assert "baseline.test.chrf" in clone.shell("dvc metrics diff")
+    plots = clone.shell("dvc plots diff HEAD -o page")
+    assert "index.html" in plots and "dev_loss" in (clone.folder / "page/index.html").read_text()
 
 
 def test_f10_a_title_reaches_the_page_as_it_is(clone):
@@ -224,13 +204,13 @@ def test_other_commands_of_snakemake_on_finished_results(clone):
 def test_nothing_runs_beside_what_is_timed(origin):
     line = r"^ *\d+/\d+ (started|done) +([^,\n]+)"
     events = re.findall(line, origin.built, re.MULTILINE)
-    timed = {job for _, job in events if job.split()[0] in ("speed", "share_speed")}
+    timed = {job for _, job in events if "speed" in job.split()[0]}
     running: set[str] = set()
     beside = []
     for what, job in events:
         running = running | {job} if what == "started" else running - {job}
         beside += [running - timed] if running & timed else []
-    assert beside == [set()] and len(events) > 50
+    assert len(timed) == 3 and not any(beside) and len(events) > 50
 
 
 def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):

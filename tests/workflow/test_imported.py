@@ -118,7 +118,8 @@ def _check_as_it_is(results: Path) -> None:
     about = json.loads((run / "import.json").read_text())
     assert about["model"] == "own/marian" and about["revision"] is None
     assert set(about["files"]) == {
-        *("config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json")
+        *("config.json", "generation_config.json", "model.safetensors"),
+        *("source.spm", "target.spm", "vocab.json"),
     }
     assert about["check"]["pairs"] == 8
     assert about["check"]["largest_gap"] <= 1e-5 * about["check"]["largest_score"]
