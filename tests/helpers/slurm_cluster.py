@@ -43,8 +43,9 @@ GresTypes=gpu
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
-GPUS = 2
-"""Of each node; SLURM gives them out, and jobs run on the processor."""
+NODES = ("n1", "n2")
+CPUS = GPUS = 2
+"""Of each node. SLURM gives GPUs out, and jobs run on the processor."""
 
 
 def available() -> bool:
@@ -56,10 +57,8 @@ def available() -> bool:
 class SlurmCluster:
     """Daemons of a cluster whose files lie in one folder."""
 
-    def __init__(self, base: Path, nodes: int = 2, cpus: int = 2):
+    def __init__(self, base: Path):
         self.base = base
-        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
-        self.cpus = cpus
         self.links: list[Path] = []
 
     def __enter__(self) -> "SlurmCluster":
@@ -89,25 +88,23 @@ class SlurmCluster:
         return told("squeue", "-h", "-o", "%i").split()
 
     def _start(self) -> None:
-        for name in ("state", "log", "munge", *(f"spool.{node}" for node in self.nodes)):
+        for name in ("state", "log", "munge", *(f"spool.{node}" for node in NODES)):
             (self.base / name).mkdir(parents=True)
         self._write_settings()
         self._start_munge()
         run("slurmctld", "-c")
-        for node in self.nodes:
+        for node in NODES:
             run("slurmd", "-N", node)
-        wait_until(
-            lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30
-        )
+        wait_until(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES)), 30)
 
     def _write_settings(self) -> None:
-        host, port = socket.gethostname(), _free_ports(len(self.nodes) + 1)
+        host, port = socket.gethostname(), _free_ports(len(NODES) + 1)
         megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 - 500
         lines = [CONF.format(host=host, port=port, base=self.base)]
-        for number, node in enumerate(self.nodes, start=1):
+        for number, node in enumerate(NODES, start=1):
             lines.append(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + number} "
-                f"CPUs={self.cpus} RealMemory={megabytes} Gres=gpu:{GPUS} State=UNKNOWN\n"
+                f"CPUs={CPUS} RealMemory={megabytes} Gres=gpu:{GPUS} State=UNKNOWN\n"
             )
         texts = {"slurm.conf": "".join(lines), "cgroup.conf": "CgroupPlugin=cgroup/v1\n"}
         devices = [self.base / f"gpu{number}" for number in range(GPUS)]
