@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.settings.classifiers import EntailmentSettings
+from headcount.base.settings.pretrained import EntailmentSettings
 from headcount.data.entailment import Example, read_pairs, write_parts
 from headcount.data.manifest import write_manifest
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
-from headcount.base.settings.classifiers import FineTuningSettings
+from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.classifiers.classifier_files import (

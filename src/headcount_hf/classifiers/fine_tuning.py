@@ -9,7 +9,7 @@ from headcount.base import command
 from headcount.base.files import remove_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
-from headcount.base.settings.classifiers import FineTuningSettings
+from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device, pick_format
 from headcount.store.finished import FinishedSet
