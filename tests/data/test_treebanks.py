@@ -43,13 +43,13 @@ def of(monkeypatch, corpora):
 
 def test_a_pair_has_the_treebanks_in_its_source_language(of):
     raw = of("bank.two", "bank.one.a", "made.dev")
-    assert raw.treebanks("mine.en-xx") == ["bank.one.a", "made.dev"]
-    assert raw.treebanks("mine.xx-en") == ["bank.two"]
+    assert raw.treebanks({"pair": "mine.en-xx"}) == ["bank.one.a", "made.dev"]
+    assert raw.treebanks({"pair": "mine.xx-en"}) == ["bank.two"]
 
 
 def test_without_names_a_generated_corpus_has_its_own(of):
-    assert of().treebanks("made.en-art") == ["made.test"]
-    assert of().treebanks("made.art-en") == of().treebanks("mine.en-xx") == []
+    assert of().treebanks({"pair": "made.en-art"}) == ["made.test"]
+    assert of().treebanks({"pair": "made.art-en"}) == of().treebanks({"pair": "mine.en-xx"}) == []
 
 
 def test_a_fetched_treebank_is_a_corpus_of_one_split(of):

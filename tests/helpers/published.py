@@ -230,13 +230,10 @@ def served(contents: Callable[[str], bytes | None]):
             self.send_response(404 if body is None else 200)
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
-            self.wfile.write(body or b"")
+            if self.command == "GET":
+                self.wfile.write(body or b"")
 
-        def do_HEAD(self):
-            body = contents(self.path.removeprefix("/"))
-            self.send_response(404 if body is None else 200)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
+        do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, format, *args):
             pass
