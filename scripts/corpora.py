@@ -17,7 +17,6 @@ def main() -> None:
     """Read the flags and print the list."""
     parser = command.parser(__doc__)
     parser.add_argument("--experiment", help="list what this experiment needs, such as multi30k")
-    parser.add_argument("--ask", action="store_true", help="ask servers for sizes nothing says")
     args = parser.parse_args()
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
@@ -27,7 +26,7 @@ def main() -> None:
         named += [tree.partition(".")[0] for tree in settings.roles.trees]
         named += [settings.classifiers.corpus] * bool(settings.classifiers.models)
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
-    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
+    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK)):
         print(line)
 
 

@@ -26,35 +26,30 @@ LISTING = f"/api/models/some/model/revision/{COMMIT}"
 class Hub(BaseHTTPRequestHandler):
     """Serves `FILES` of one commit of one model; the first answer for weights ends half way.
 
-    Asked for a list, it names pickles and code as well, which it does not have.
+    Its list of files also has pickles and code, which it does not serve.
     """
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
         name = self.path.removeprefix(PLACE)
         if self.path == LISTING:
-            names = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *self.server.listed]
-            self.send_whole(json.dumps({"siblings": [{"rfilename": each} for each in names]}))
-            return
-        if name not in FILES:
+            listed = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *self.server.listed]
+            body = json.dumps({"siblings": [{"rfilename": name} for name in listed]}).encode()
+        elif name in FILES:
+            body = FILES[name]
+        else:
             self.send_error(404)
             return
         start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
-        rest, size = FILES[name][start:], len(FILES[name])
+        rest = body[start:]
         self.send_response(206 if start else 200)
         if start:
-            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         self.send_header("ETag", '"one"')
         self.send_header("Content-Length", str(len(rest)))
         self.end_headers()
         cut = name == "model.safetensors" and not start
         self.wfile.write(rest[: len(rest) // 2] if cut else rest)
-
-    def send_whole(self, text):
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
 
     def log_message(self, format, *args):
         pass
@@ -97,14 +92,14 @@ def test_single_files_of_one_commit_go_on_where_they_were_cut(hub, tmp_path):
         check_record(out.parent)
 
 
-def test_another_file_than_the_record_says_is_not_kept(hub, tmp_path):
+def test_an_unexpected_file_is_not_kept(hub, tmp_path):
     other = {**ENTRY, "files": SHA256 | {"config.json": "0" * 64}}
-    with pytest.raises(EnvironmentFault, match=r"wrong content\. .* correct config/models\.yaml"):
+    with pytest.raises(EnvironmentFault, match=r"wrong content.* config/models\.yaml"):
         fetch_model("opus", other, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mirror_is_asked_in_place_of_the_hub(hub, tmp_path, monkeypatch):
+def test_a_mirror_replaces_the_hub(hub, tmp_path, monkeypatch):
     mirror = tmp_path / "mirror"
     (mirror / "pretrained.opus").mkdir(parents=True)
     monkeypatch.setenv("HEADCOUNT_MIRROR", str(mirror))
@@ -122,17 +117,17 @@ def test_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
     found = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
     assert found == FILES  # neither code nor pickles, and nothing of another folder
     hub.listed.remove("model.safetensors")
-    told = r"some/model of 0123\S+: expected weights as model\.safetensors, found modeling\.py, "
-    with pytest.raises(UserError, match=told):
-        fetch_commit("some/model", COMMIT, tmp_path / "other")
-    with pytest.raises(UserError, match="--revision: .*found 'main'"):
-        fetch_commit("some/model", "main", tmp_path / "other")
-    with pytest.raises(UserError, match="expected hub and revision, or path"):
-        fetch_commit("some/model", None, tmp_path / "other")
+    for revision, words in (
+        (COMMIT, r"expected weights as model\.safetensors"),
+        ("main", "--revision: .*found 'main'"),
+        (None, "expected hub and revision, or path"),
+    ):
+        with pytest.raises(UserError, match=words):
+            fetch_commit("some/model", revision, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
-def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
+def test_an_own_folder_is_copied_without_pickles_and_code(tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     for name in ("pytorch_model.bin", "modeling.py", "config.json", "source.spm"):
@@ -140,29 +135,27 @@ def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
     with pytest.raises(UserError, match=r"own: expected weights as model\.safetensors, found conf"):
         fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
     (own / "model.safetensors").write_bytes(b"weights")
+    files = {".fetched", "config.json", "manifest.json", "model.safetensors", "source.spm"}
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
-    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    files = ["config.json", "manifest.json", "model.safetensors"]
-    assert found == [".fetched", *files, "source.spm"]
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == files
     (own / "source.spm").unlink()  # a reader would still find the copy of before
     (tmp_path / "raw" / "manifest.json").unlink()  # as Snakemake does with a job's outputs
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
-    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    assert found == [".fetched", *files]
-    told = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
-    with pytest.raises(UserError, match=r"wrong content\. Expected SHA-256"):
-        fetch_model("mine", told, tmp_path / "again")
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == files - {"source.spm"}
+    pinned = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
+    with pytest.raises(UserError, match=r"wrong content.* Expected SHA-256"):
+        fetch_model("mine", pinned, tmp_path / "again")
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "words"),
     [
         ({"hub": "a/b", "revision": "main", "files": SHA256}, "opus: revision: "),
         ({"hub": "a/b", "revision": COMMIT}, "files: expected model.safetensors among them"),
     ],
 )
-def test_an_entry_is_checked_again(tmp_path, entry, told):
-    with pytest.raises(UserError, match=told):
+def test_an_entry_is_checked_again(tmp_path, entry, words):
+    with pytest.raises(UserError, match=words):
         fetch_model("opus", entry, tmp_path)
 
 

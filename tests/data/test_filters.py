@@ -1,7 +1,5 @@
 """Which training pairs are kept: lengths counted by hand, and losses that nobody meant."""
 
-import re
-
 import pytest
 from text_step import Step
 
@@ -96,9 +94,7 @@ def test_japanese_goes_through_the_text_step_whole(step, capsys):
     assert not any(counts["dropped"].values())
     # The other way round every sentence meets a wrong one; two of ten are absurd.
     assert step(lines(ENGLISH), lines(JAPANESE[::-1])) == 2
-    told = capsys.readouterr().err
-    assert "a, " in told and "the filter max_ratio would leave out 2 of 10 training pairs" in told
-    assert "the first of them pair 1 of those read;" in told
+    assert "filter max_ratio would leave out 2 of 10 training pairs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,17 +114,11 @@ def test_a_filter_that_drops_more_than_a_tenth_is_refused(name, bad, settings):
         judge.check_losses("a.en, a.ja")
 
     loss(2, 20)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=rf"a\.en.* {name} .*3 of 20.* pair 18;.* 0\.15\.$"):
         loss(3, 20)
-    and_setting = f" and text.{name}" if name.startswith("max") else ""
-    assert str(caught.value) == (
-        f"a.en, a.ja: the filter {name} would leave out 3 of 20 training pairs, the first of them "
-        "pair 18 of those read; text.max_dropped allows a share of 0.1. Check these pairs"
-        f"{and_setting}; if the loss is meant, set text.max_dropped to 0.15."
-    )
     loss(3, 20, max_dropped=0.15)
     loss(29, 100, max_dropped=0.29)  # 0.29 · 100 is less than 29 in floating point
-    with pytest.raises(UserError, match=re.escape("set text.max_dropped to 0.67.")):
+    with pytest.raises(UserError, match=r" 0\.67\.$"):
         loss(2, 3, max_dropped=0.66)
 
 
@@ -137,16 +127,13 @@ def test_pairs_with_equal_sides_are_counted(step):
     assert step.result("dev")[1]["equal"] == 2  # an empty pair copies nothing
 
 
-def test_losses_that_the_experiment_asks_for_are_meant(step):
+def test_requested_losses_may_be_large(step):
     same = b"one\n" * 20
     assert step(same, same, "dev") == 0
-    wanted = ("--held-out", step.out / "dev.src", "--drop-overlap", "true")
-    assert step(same + b"two\n", same + b"two\n", "train", *wanted) == 0
+    flags = ("--held-out", step.out / "dev.src", "--drop-overlap", "true")
+    assert step(same + b"two\n", same + b"two\n", "train", *flags) == 0
     assert step.result()[1]["dropped"]["overlap"] == 20
     assert step(same, same, "train", "--drop-duplicates", "true") == 0
     assert step.result()[1]["dropped"]["duplicates"] == 19
-
-
-def test_dev_and_test_sets_may_be_short_of_words(step):
-    assert step(b"w\n" + b"\n" * 9, b"w\n" * 10, "dev") == 0
+    assert step(b"w\n" + b"\n" * 9, b"w\n" * 10, "dev") == 0  # dev drops nothing
     assert step.result("dev")[1]["found"]["empty"] == 9

@@ -6,7 +6,7 @@ from headcount.base.errors import UserError
 from headcount.data.synthetic.corpus import lexicon, rules
 from headcount.data.synthetic.grammar import Adjective, Clause, NounPhrase, PrepositionalPhrase
 from headcount.data.synthetic.lexicon import Weighted, Word, read_lexicon
-from headcount.data.synthetic.spelling import Speller
+from headcount.data.synthetic.realisation import Realiser
 
 
 def _word(words: Weighted, form: str) -> Word:
@@ -34,7 +34,7 @@ def _noun_phrase(
 
 
 def _spelt(main: Clause) -> tuple[str, str, list[tuple[int, str]]]:
-    source, target, tree = Speller(lexicon(), rules()).sentence(main)
+    source, target, tree = Realiser(lexicon(), rules()).sentence(main)
     return " ".join(source), " ".join(target), [(token.head, token.deprel) for token in tree]
 
 

@@ -8,13 +8,19 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SpellingSettings
-from headcount.data import trees as trees_module
 from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.manifest import FoundText, find_text
-from headcount.data.spelling import spelling
+from headcount.data.normalisation import normaliser
 from headcount.data.synthetic.corpus import conllu, generate
-from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
+from headcount.data.trees import (
+    Arc,
+    _tree_faults,
+    align_trees,
+    read_aligned,
+    read_trees,
+    write_aligned,
+)
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import Tokeniser
 
@@ -60,7 +66,7 @@ def segmenter(*words: str, spelt: SpellingSettings | None = None) -> Segmenter:
     """Knows these words; every other is cut into characters."""
     vocabulary = Vocabulary([(word, 1) for word in words])
     tokeniser, cutter = Tokeniser("fr", True, "none"), PieceCutter("#version: 0.2\n")
-    spell = spelling(spelt or SpellingSettings())
+    spell = normaliser(spelt or SpellingSettings())
     return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 
@@ -93,17 +99,16 @@ def test_arcs_inside_one_token_are_left_out(read):
         (tree_text(0, 1, 0), "s-7: expected one root, found 2: words 1, 3; mend"),
         (
             tree_text(0, 1).replace("1\tdep", "1\tdobj"),
-            "s-7: word 2: no relation of Universal Dependencies is called 'dobj'; Universal "
-            "Dependencies call it obj; take a treebank with the relations of Universal",
+            "s-7: word 2: no relation of Universal Dependencies is called 'dobj'",
         ),
         (tree_text(0, 1).replace("1\tdep", "1\tSBJ:x"), "called 'SBJ:x'; "),
         (tree_text(0, 1).replace("1\tdep", "1\t_"), "word 2: no relation .* called '_'"),
         (
             tree_text(0, 1).replace("2\tb\t_\tX\t_\t_\t1\tdep\t_\t_", "2\tb\t_\tX"),
-            r"s-7: expected 10 columns in every row, found 4 in row 2 \(2 b _ X\); mend the row",
+            r"s-7: expected 10 columns in row 2, found 4 \(2 b _ X\)",
         ),
-        ("", "expected trees in CoNLL-U, found no sentence with a word"),
-        ("# sent_id = s-1\n\n" + EMPTY_NODE, "expected trees in CoNLL-U, found no sentence with"),
+        ("", "expected trees in CoNLL-U, found none with a word"),
+        ("# sent_id = s-1\n\n" + EMPTY_NODE, "expected trees in CoNLL-U, found none with"),
         ("Call me Ishmael.\n", "not CoNLL-U"),
     ],
 )
@@ -115,14 +120,14 @@ def test_f26_what_is_no_tree_is_named_by_its_sentence(read, text, words):
 @pytest.mark.parametrize(
     ("ranges", "words"),
     [
-        (["1-300000000"], "the range 1-300000000 of a token of several words ends after the last"),
+        (["1-300000000"], "the range 1-300000000 of a token ends after the last"),
         (
             ["4-6"],
-            "s-7: the range 4-6 of a token of several words ends after the last word, 5;",
+            "s-7: the range 4-6 of a token ends after the last word, 5",
         ),
-        (["1-3", "2-4"], "s-7: the range 2-4 .* begins inside or before the range 1-3; mend the"),
-        (["3-4", "1-2"], "s-7: the range 1-2 .* begins inside or before the range 3-4; mend the"),
-        (["1-2", "1-2"], "s-7: the range 1-2 .* begins inside or before the range 1-2; mend the"),
+        (["1-3", "2-4"], "s-7: the range 2-4 .* begins inside or before"),
+        (["3-4", "1-2"], "s-7: the range 1-2 .* begins inside or before"),
+        (["1-2", "1-2"], "s-7: the range 1-2 .* begins inside or before"),
     ],
 )
 def test_f26_x15_x16_ranges_of_words_are_checked(read, ranges, words):
@@ -142,9 +147,8 @@ def test_f26_ranges_may_touch_and_reach_the_last_word(read):
 def test_f26_x17_each_word_of_a_long_sentence_is_looked_at_once():
     words = 100_000
     chain = {word: word + 1 for word in range(1, words)}
-    trees_module._check_tree(chain | {words: 0}, "t")
-    with pytest.raises(UserError, match="t: word 99999 is in a cycle and hangs from no root"):
-        trees_module._check_tree(chain | {words: words - 1}, "t")
+    assert not list(_tree_faults(chain | {words: 0}))
+    assert "word 99999 is in a cycle" in next(_tree_faults(chain | {words: words - 1}))
 
 
 def test_f20_x18_bytes_that_are_no_plain_utf8(read_bytes):
@@ -243,7 +247,7 @@ def test_sentences_whose_words_were_taken_out_are_dropped_and_counted(read):
     aligned, counts = align_trees(trees, segmenter())
     assert [len(tree.pieces) for tree in aligned] == [5, 2]
     assert (counts["sentences_read"], counts["dropped_wordless"], counts["sentences"]) == (4, 2, 2)
-    with pytest.raises(UserError, match="t.conllu: .* 2 sentences whose every word is _; merge th"):
+    with pytest.raises(UserError, match="t.conllu: .* 2 sentences of _ alone; merge th"):
         read(2 * wordless(FRENCH))
 
 

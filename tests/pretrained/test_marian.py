@@ -19,8 +19,8 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import CODES, SIDES
 from headcount.base.settings.data import LetterSettings, SpellingSettings
+from headcount.data.normalisation import normaliser
 from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
-from headcount.data.spelling import spelling
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
@@ -150,7 +150,7 @@ def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
     tree = Tree("s", ["\u0130", "dog"], [], "\u0130 dog")  # two letters when it is small
     (aligned,), _ = align_trees([tree], cutter)
     assert "".join(aligned.pieces[1]) == "▁dog"
-    assert cutter.spell("E\u0301") == "e\u0301"
+    assert cutter.normalise("E\u0301") == "e\u0301"
     as_read = imported.pair.segmenters()[0]
     assert as_read.pieces("The DOG") != as_read.pieces("the dog")
 
@@ -168,7 +168,7 @@ class OfSpaces(RunningPieces):
 def test_a_translation_is_written_as_the_references_are():
     """A model that was trained elsewhere writes capitals, which text in lower case has not."""
     words = Vocabulary([("▁The", 2), ("▁DOG", 1)])
-    lower = spelling(SpellingSettings(lowercase=True))
+    lower = normaliser(SpellingSettings(lowercase=True))
     assert OfSpaces("de", words, Marks()).decode([4, 5]) == "The DOG"
     assert OfSpaces("de", words, Marks(), lower).decode([4, 5]) == "the dog"
 

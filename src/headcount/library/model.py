@@ -202,7 +202,7 @@ class Model:
 
     def _spelt(self, targets: Sequence[str]) -> list[str]:
         """References, written as the model's text was."""
-        return [self._sides[1].spell(line) for line in _listed(targets)]
+        return [self._sides[1].normalise(line) for line in _listed(targets)]
 
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
         """The pairs as ids; of several references the first."""

@@ -66,7 +66,7 @@ def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
     for lines in about.get(EXAMPLES, ()):
         if any(name in line for name in hidden for line in lines):
             continue
-        text, said = (side.spell(line) for side, line in zip(cutters, lines, strict=True))
+        text, said = (side.normalise(line) for side, line in zip(cutters, lines, strict=True))
         ours = [side.encode(line) for side, line in zip(cutters, lines, strict=True)]
         inputs, labels = _theirs(imported, *ours)
         place = f"{imported.folder}: source line {text!r}"

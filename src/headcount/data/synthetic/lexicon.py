@@ -1,4 +1,4 @@
-"""The words of the synthetic grammar, read from its rules, and how they are drawn."""
+"""The words of the synthetic grammar, read from its rules and drawn at random."""
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,22 +14,22 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Word:
-    """A word of both languages, and what others must know of it. Two words are never equal."""
+    """A word of both languages. Two words are never equal."""
 
     upos: str
     forms: Mapping[str, str]
-    """In the source: by number or tense, or `form` alone. An empty one leaves no word."""
+    """In the source: by number or tense, or `form` alone. An empty form leaves no word."""
     stems: Mapping[str, str]
     """In the target: by context, or `else` alone."""
     gender: str = ""
     animacy: str = ""
     kind: str = ""
-    """Class of a verb by which the words it governs choose their stems."""
+    """Class of a verb, by which the words that it governs choose their stems."""
     case: str = ""
-    """That a preposition, in the target a postposition, asks for."""
+    """Case that a preposition governs."""
 
     def stem(self, *context: str) -> str:
-        """The stem of the first context that has one, otherwise that of `else`."""
+        """Return the stem of the first context that has one, otherwise the stem of `else`."""
         return next(self.stems[key] for key in (*context, "else") if key in self.stems)
 
 
@@ -37,24 +37,23 @@ class Weighted(Generic[Item]):
     """Items to draw from."""
 
     def __init__(self, items: Iterable[Item] | Mapping[Item, float]) -> None:
-        """A mapping gives each item its weight; without one all are equally likely."""
+        """Weights come from a mapping. Without one all items are equally likely."""
         weights = items if isinstance(items, Mapping) else dict.fromkeys(items, 1.0)
         self.items = tuple(weights)
         self._bounds = tuple(accumulate(weights.values()))
 
     def draw(self, random: Random) -> Item:
-        """One item. Uses `random.random` alone, whose sequence Python promises to keep."""
+        """Return one item. Uses only `random.random`, whose sequence Python promises to keep."""
         point = random.random() * self._bounds[-1]
         return self.items[bisect(self._bounds, point, hi=len(self.items) - 1)]
 
 
 Lexicon = dict[str, Weighted[Word]]
-"""All words of the grammar, by the lists of the rules that they are drawn from; of nouns, by
-animacy: `animate`, `inanimate`; and `names`."""
+"""All words, by the lists of the rules; nouns by animacy (`animate`, `inanimate`); and `names`."""
 
 
 def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
-    """The words that rules list, and those that they coin.
+    """Return the words that rules list and the words that they coin.
 
     Raises UserError if one source form belongs to two words.
     """
@@ -73,7 +72,7 @@ def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
 
 
 def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word, float]:
-    """The words of a list with their weights. What is neither stem, weight nor trait is a form."""
+    """Return words with weights. A column that is neither stem, weight nor trait is a form."""
     words = {}
     for row in rows:
         cells = dict(zip(columns, row, strict=True))
@@ -86,7 +85,8 @@ def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word
 
 def _check_forms(words: Iterable[Word]) -> None:
     owners: dict[str, Word] = {}
-    for word, form in ((each, form) for each in words for form in each.forms.values() if form):
+    pairs = [(word, form) for word in words for form in word.forms.values() if form]
+    for word, form in pairs:
         owner = owners.setdefault(form, word)
         # A preposition may be drawn in several places.
         if owner is not word and not owner.upos == word.upos == "ADP":
@@ -94,7 +94,7 @@ def _check_forms(words: Iterable[Word]) -> None:
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
-    """Pronounceable words without end, each new; `taken` holds those that exist already."""
+    """Yield pronounceable words without end, none twice and none of `taken`."""
     random = Random(rules["seed"])
     consonants, vowels = Weighted(rules["consonants"]), Weighted(rules["vowels"])
     for syllables in cycle(rules["syllables"]):
@@ -106,12 +106,10 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
 
 
 def _coined(upos: str, rules: Mapping[str, Any], roots: Iterator[str]) -> list[Word]:
-    """Words of roots and endings. Those that have a plural keep the root alone in the target."""
+    """Return words of roots and endings. Words with a plural have the root alone in the target."""
     words = []
-    endings = cycle(rules["endings"])
-    for root, (ending, gender, animacy) in zip(
-        islice(roots, rules["count"]), endings, strict=False
-    ):
+    endings = islice(cycle(rules["endings"]), rules["count"])
+    for (ending, gender, animacy), root in zip(endings, roots, strict=False):
         forms, stem = {"singular": root + ending}, root
         if "plural" in rules:
             forms["plural"] = root + ending + rules["plural"]
