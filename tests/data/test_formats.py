@@ -145,38 +145,26 @@ def test_a_unit_with_two_sentences_in_one_language_is_empty_and_counted(text):
         side("de", "vier") + side("de", "fünf"),
         side("de", "sechs") + side("DE", "sechs"),
     )
-    tally = LineTally()
-    found = text(memory, "a.tmx", format="tmx", language="de")
+    tally, found = LineTally(), text(memory, "a.tmx", format="tmx", language="de")
     assert list(read_sentences(found, tally)) == ["eins", "drei", "", "sechs"]
     assert (tally.ambiguous, tally.tags) == (1, {"de": 3, "de-AT": 1})
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (
-            "Press <bpt i='1'>&lt;b&gt;</bpt>Enter<ept i='1'>&lt;/b&gt;</ept>, then",
-            "Press Enter, then",
-        ),
-        (
-            "see <ph>&lt;img alt='<sub>a box</sub>'/&gt;</ph>the <hi>red <hi>deep</hi></hi> box",
-            "see the red deep box",
-        ),
-        ("box.<it pos='end'>x</it> End", "box. End"),
-        (
-            "one<ph>&lt;br/&gt;</ph>two.<bpt i='1'>&lt;/p&gt;</bpt>Three<ph type='lb'/>!",
-            "one two. Three !",
-        ),
-        ("un<bpt i='1'>&lt;b&gt;</bpt>believ<ept i='1'>&lt;/b&gt;</ept>able", "unbelievable"),
-        ("one<ph/><ph/>two <ph>{1}</ph>, 猫<ph/>犬", "one two , 猫犬"),
-    ],
-)
-def test_inline_codes_join_no_words(text, words, expected):
-    memory = tmx(side("de", words)).encode("utf-16")
-    memory = memory.replace(
-        '"1.0"'.encode("utf-16-le"), '"1.0" encoding="UTF-16"'.encode("utf-16-le")
-    )
-    assert read(text(memory, "a.tmx", format="tmx", language="de")) == [expected]
+CODES = """
+Press <bpt i='1'>&lt;b&gt;</bpt>Enter<ept i='1'>&lt;/b&gt;</ept>, then => Press Enter, then
+see <ph>&lt;img alt='<sub>a box</sub>'/&gt;</ph>the <hi>red <hi>deep</hi></hi> => see the red deep
+box.<it pos='end'>x</it> End => box. End
+one<ph>&lt;br/&gt;</ph>two.<bpt i='1'>&lt;/p&gt;</bpt>Three<ph type='lb'/>! => one two. Three !
+un<bpt i='1'>&lt;b&gt;</bpt>believ<ept i='1'>&lt;/b&gt;</ept>able => unbelievable
+one<ph/><ph/>two <ph>{1}</ph>, 猫<ph/>犬 => one two , 猫犬
+"""
+
+
+@pytest.mark.parametrize("row", CODES.strip().split("\n"))
+def test_inline_codes_join_no_words(text, row):
+    words, expected = row.split(" => ")
+    memory = tmx(side("de", words)).replace('"1.0"', '"1.0" encoding="UTF-16"', 1)
+    assert read(text(memory.encode("utf-16"), "a.tmx", format="tmx", language="de")) == [expected]
 
 
 def test_f16_entities_of_xml_cannot_grow(text):
@@ -245,28 +233,23 @@ WMT = """<?xml version='1.0' encoding='utf-8'?>
         ("de", "A", ["Salz A", ""]),
         ("deu", "2", ["Salz B", "Zwei B"]),
         ("de", "on-line", ["Salz S", "S"]),
-        ("de", None, "has segment 1 of document x.1 twice; name one translator of A, B"),
-        ("de", "3", "expected segments of translator 3, found A, B"),
-        ("de", "C", "expected segments of translator C, found A, B, on-line"),
-        ("cs", None, "expected sentences in 'cs', found de, en"),
+        ("de", None, ": has segment 1 of document x.1 twice; name one translator of A, B"),
+        ("de", "3", ": expected segments of translator 3, found A, B"),
+        ("de", "C", ": expected segments of translator C, found A, B, on-line"),
+        ("cs", None, ": expected sentences in 'cs', found de, en"),
     ],
 )
 def test_xml_of_wmt_since_2021(text, language, translator, expected):
     found = text(WMT, "a.xml", format="wmt", language=language, translator=translator)
+    check(found, expected)
     if isinstance(expected, list):
         tally = LineTally()
-        assert list(read_segments(found, tally).items()) == [
-            (("x.1", "1"), expected[0]), (("x.1", "2"), expected[1]),
-        ]  # fmt: skip
+        assert list(read_segments(found, tally)) == [("x.1", "1"), ("x.1", "2")]
         assert tally.testsuites == 1
-        return
-    with pytest.raises(UserError, match=f"a.xml: {expected}"):
-        read(found)
 
 
-def test_xml_of_wmt_without_its_format_says_which(text):
-    with pytest.raises(UserError, match='found <seg id="1"> in line 4; .* the format wmt'):
-        read(text(WMT, "a.xml", format="sgm"))
+def test_xml_of_wmt_without_its_format_is_refused(text):
+    check(text(WMT, "a.xml", format="sgm"), ': .*found <seg id="1"> in line 4; .* the format wmt')
 
 
 def test_sides_of_wmt_are_one_file(tmp_path):
@@ -292,9 +275,9 @@ def test_segments_of_test_sets(text):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "words"),
     [
-        (sgm("<seg id=1>a</seg>")[:-28], "the file ends within segment 1 of document d; get it ag"),
+        (sgm("<seg id=1>a</seg>")[:-28], "the file ends within segment 1 of document d"),
         (sgm("<seg>a</seg>"), "segments with an id, in documents with a docid, found <seg> in lin"),
         (sgm("<seg id=1>a</seg>", head="<doc>"), "with a docid, found <seg id=1> in line 3"),
         (sgm("<seg id=1>a<seg id=2>b</seg>"), "expected closed segments"),
@@ -303,9 +286,8 @@ def test_segments_of_test_sets(text):
         ("<!DOCTYPE html><title>Moved</title>", "expected segments, found none"),
     ],
 )
-def test_broken_test_sets_are_named(text, content, told):
-    with pytest.raises(UserError, match=f"a.txt: .*{told}"):
-        read(text(content, format="sgm"))
+def test_broken_test_sets_are_refused(text, content, words):
+    check(text(content, format="sgm"), f": .*{words}")
 
 
 FOUR = b"one\ntwo\nthree\nfour\n"
@@ -350,7 +332,7 @@ def test_f15_a_damaged_zip(text):
         with pytest.raises(UserError, match="a.zip .t.: damaged, cut short"):
             lines(text(content, "a.zip", member="t"))
     place = good.index(b"PK\x01\x02") + 16
-    with pytest.raises(UserError, match="damaged, .* good lines .Bad CRC-32"):
+    with pytest.raises(UserError, match="damaged, .*Bad CRC-32"):
         lines(text(good[:place] + b"\0\0\0\0" + good[place + 4 :], "a.zip", member="t"))
 
 

@@ -30,7 +30,6 @@ from headcount.data.text import write_split
 
 CORPORA = corpora.load_corpora(Path(__file__).parents[2] / "config" / "corpora.yaml")
 FETCHED = {name: corpus for name, corpus in CORPORA.items() if corpus.splits and not corpus.of}
-NEW = [name for name in FETCHED if name != "multi30k"]
 UNLIKELY = TextSettings(drop_duplicates=False, drop_overlap=False)
 
 
@@ -146,16 +145,6 @@ def test_a_corpus_goes_its_whole_way(corpus, name, capsys):
     assert pieces == first
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_both_directions_have_the_same_pairs(corpus, name):
-    fetched = corpus(name, "train", "dev")
-    src, tgt = fetched.pair()
-    fetched.fetch()
-    for split in ("train", "dev"):
-        if fetched.corpus.translates(split, tgt, src):
-            assert fetched.split(split, src, tgt) == fetched.split(split, tgt, src)[::-1]
-
-
 def test_a_draw_keeps_the_order_and_depends_on_its_seed(corpus):
     fetched = corpus("wmt_en_de")
     fetched.fetch()
@@ -163,10 +152,11 @@ def test_a_draw_keeps_the_order_and_depends_on_its_seed(corpus):
     whole = [source for source, _ in expected(fetched, "train", "en", "de")]
     assert len(once[0]) == 100 < len(whole) == 180
     assert [line for line in whole if line in set(once[0])] == once[0]
+    assert fetched.split("train", "de", "en") == once[::-1]  # the same pairs
     fetched.draws["train"] = Draw(pairs=100, seed=2)
     assert fetched.split("train", "en", "de") != once
     fetched.draws["train"] = Draw(pairs=181)
-    with pytest.raises(UserError, match=r"at least the 181 pairs of draw\.train, found 180; lower"):
+    with pytest.raises(UserError, match=r"181 pairs of draw\.train, found 180"):
         fetched.split("train", "en", "de")
 
 
@@ -200,12 +190,10 @@ def member_of(fetched: Fetched, split: str, language: str) -> tuple[str, str | N
     return source.path or source.url or source.name, source.member
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", ["wmt16_ro_en", "wmt17_tr_en", "iwslt14_de_en"])
 def test_f13_a_page_or_a_cut_file_is_not_taken_for_a_corpus(corpus, name):
     fetched = corpus(name)
     file, _ = member_of(fetched, "train", fetched.pair()[0])
-    if file.startswith("own/"):
-        pytest.skip("its files are one's own")
     known = fetched.corpus.splits["train"][fetched.pair()[0]].files[0].sha256
     for content in (b"<!DOCTYPE html><title>Moved</title>", b"\n<html>"):
         fetched.serve(**{file: content})
@@ -216,14 +204,9 @@ def test_f13_a_page_or_a_cut_file_is_not_taken_for_a_corpus(corpus, name):
         with pytest.raises(EnvironmentFault, match="Expected SHA-256 [0-9a-f]+, found "):
             fetched.fetch()
         return
-    fetched.fetch()  # nobody knows how it ought to be until it is read
+    fetched.fetch()  # the cut shows when it is read
     with pytest.raises(UserError, match="damaged, cut short"):
         fetched.split("train", *fetched.pair())
-    fetched.serve()
-    for path in (fetched.folder / "raw").iterdir():
-        path.unlink()
-    with pytest.raises(EnvironmentFault, match="Expected SHA-256 .*lock"):
-        fetched.fetch()
 
 
 @pytest.mark.parametrize("name", FETCHED)
@@ -236,7 +219,7 @@ def test_misaligned_sides_and_missing_members_are_named(corpus, name):
     if kind != "tmx":  # whose units hold both sides
         texts[member].rows[tgt].insert(17, "an extra line that translates nothing 99999")
         refetched(fetched)
-        with pytest.raises(UserError, match="60 sentences; .* 61 sentences"):
+        with pytest.raises(UserError, match="60 sentences, .* 61 sentences"):
             fetched.split("train", src, tgt)
     if member is not None:
         texts["elsewhere"] = texts.pop(member)

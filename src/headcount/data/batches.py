@@ -18,7 +18,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs as ids of subwords, without EOS or PAD; line i of the files is pair i."""
+    """Sentence pairs as ids of subwords, without EOS or PAD. Line i of the files is pair i."""
 
     src: list[Ids]
     tgt: list[Ids]
@@ -127,7 +127,7 @@ class _ResidentSide:
 
 
 def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
-    """Return one padded batch of the pairs with these numbers; for several see `ResidentText`."""
+    """Return one padded batch of the pairs with these numbers."""
     return ResidentText(text, device).batch(indices)
 
 

@@ -50,7 +50,7 @@ class PieceCutter:
         self._cut_word = cache(self._pieces)
 
     def cut(self, words: Iterable[str]) -> list[str]:
-        """Return the pieces of all words; a piece that the next one continues ends in `@@`."""
+        """Return the pieces of all words, with `@@` where the next piece continues a word."""
         return [piece for word in words for piece in self._cut_word(word)]
 
     def _pieces(self, word: str) -> list[str]:
@@ -71,12 +71,12 @@ class WordCutter:
 
 
 def make_cutter(unit: str, codes: str) -> PieceCutter | WordCutter:
-    """Return the cutter for a unit of `BpeSettings`; whole words need no codes."""
+    """Return the cutter for a unit of `BpeSettings`. Whole words need no codes."""
     return WordCutter() if unit == "words" else PieceCutter(codes)
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
-    """Return the words of pieces; a last piece that ends in `@@` ends its word."""
+    """Return the words of pieces. A last piece that ends in `@@` ends its word."""
     words, word = [], ""
     for piece in pieces:
         word += piece.removesuffix(SEPARATOR)
@@ -145,7 +145,7 @@ class Segmenter:
         return join_pieces(pieces)[0]
 
     def encode(self, line: str) -> list[int]:
-        """Return the ids of a cleaned line, without start or end; unknown pieces become UNK."""
+        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
@@ -153,7 +153,7 @@ class Segmenter:
         return ids[:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the detokenised line of ids without padding, start or end; UNK is `UNKNOWN`."""
+        """Return the detokenised line of ids without padding, start or end."""
         pieces = self.vocabulary.pieces(ids)
         shown = (UNKNOWN if piece == SPECIALS[UNK] else piece for piece in pieces)
         return self._tokeniser.join(join_pieces(shown))

@@ -13,7 +13,7 @@ from headcount.data.lines import clean_lines
 from headcount.data.words import UNSPACED
 
 LONGEST_WORD = 1000
-"""Characters; a training pair with a longer word is left out."""
+"""Limit of a word in characters."""
 CHARACTERS_A_WORD = 2
 """Characters of a script without spaces that count as one word. Chinese and Japanese have about as
 many for an English word, Thai about twice as many, so no script alone comes near `max_ratio`."""
@@ -47,11 +47,10 @@ class _Pair(NamedTuple):
 class PairFilter:
     """Filters of pairs, with the number of pairs that each found and dropped.
 
-    The first filter that applies and is active drops a pair; later ones do not see it. The order:
-    `empty` (a side without words), `max_words`, `max_ratio` (only where the longer side has more
-    than five words), `long_word`, `duplicates` (a later copy of a pair), `overlap` (the source line
-    is held out). The last two drop only if the settings request it. Without `active` all only
-    count.
+    The first filter that applies and is active drops a pair, and later ones do not see it. The
+    order: `empty` (a side without words), `max_words`, `max_ratio` (if the longer side has more
+    than five words), `long_word`, `duplicates` (a later copy), `overlap` (the source is held out).
+    The last two drop only if the settings request it. Without `active` all only count.
     """
 
     def __init__(self, settings: TextSettings, held_out: Sequence[Path], active: bool):

@@ -18,7 +18,7 @@ from headcount.base.files import whole_file
 from headcount.data.formats.archives import named, unpacked
 
 LONGEST_LINE = 16 * 2**20
-"""Bytes; a longer line is refused, so that memory stays bounded."""
+"""Limit of a line in bytes, so that memory stays bounded."""
 
 _ARRIVING = 2**18  # bytes that are taken from a stream at once: some thousands of sentences
 
@@ -50,12 +50,11 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
 
     Messages call the file `shown`, by default its path. A byte order mark, a carriage return before
     a line end and a missing last line end are accepted and counted in `tally`. Raises UserError,
-    with line and byte offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`. Damage
-    may only show at the end, so use nothing before the iterator has ended.
+    with line and byte offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
     """
-    name = named(path, member, shown)
-    with unpacked(path, member, shown, lambda: f"{tally.lines} good lines") as stream:
-        yield from _lines(iter(partial(stream.readline, LONGEST_LINE + 1), b""), name, tally)
+    with unpacked(path, member, shown) as stream:
+        raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+        yield from _lines(raws, named(path, member, shown), tally)
 
 
 def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:

@@ -28,7 +28,7 @@ Texts = dict[str, dict[str, Row | dict[str, list[Row]]]]
 class FoundText(NamedTuple):
     """A raw file, or a member of one, and the way to read its sentences.
 
-    `shown` is the file's name in messages; a person's own file has its own path there.
+    `shown` is the file's name in messages. A copy of a person's file is called by its origin.
     """
 
     path: Path
@@ -46,22 +46,20 @@ class FoundText(NamedTuple):
         return named(self.path, self.member, self.shown)
 
     def lines(self, tally: LineTally) -> Iterator[str]:
-        """Yield raw lines, counted in a tally; see `read_lines`."""
+        """Yield raw lines as `read_lines` does."""
         return read_lines(self.path, self.member, tally, self.shown)
 
-    def opened(self, tally: LineTally) -> AbstractContextManager[BinaryIO]:
-        """Open the unpacked bytes; see `unpacked`."""
-        progress = lambda: f"{tally.lines} good units"  # noqa: E731
-        return unpacked(self.path, self.member, self.shown, progress)
+    def opened(self) -> AbstractContextManager[BinaryIO]:
+        """Open the unpacked bytes as `unpacked` does."""
+        return unpacked(self.path, self.member, self.shown)
 
 
 def write_manifest(
     folder: Path, about: Mapping[str, Any], splits: Texts, trees: Texts | None = None
 ) -> None:
-    """Write the manifest of the files in `folder`, with the SHA-256 and size of each.
+    """Write the manifest of the files in `folder`, with their SHA-256 and size.
 
-    `about` comes first: other facts of the corpus, such as its name. `trees`: treebanks that were
-    made together with the text of the splits.
+    It begins with `about`. `trees`: treebanks that were made together with the splits.
     """
 
     @cache
@@ -96,9 +94,8 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
 def find_text(manifest: Path, split: str, language: str, trees: bool = False) -> FoundText:
     """Return the raw text of one side, its checksum verified.
 
-    `trees`: the split is a treebank. A generated corpus lists its trees beside its splits; a
-    fetched treebank is a split. Raises UserError if the corpus has no such split or language, and
-    as `find_file`.
+    `trees`: also search the treebanks of a generated corpus. Raises UserError if the corpus has no
+    such split or language, and as `find_file`.
     """
     about = read_manifest(manifest)
     listed = about["splits"] | (about.get("trees", {}) if trees else {})
@@ -106,11 +103,7 @@ def find_text(manifest: Path, split: str, language: str, trees: bool = False) ->
 
 
 def find_side(manifest: Path, split: str, language: str) -> list[list[FoundText]]:
-    """Return the files of one side of a split, as `find_text` returns one.
-
-    The outer list has the parts, which are read one after another. An inner list has the files that
-    are read in parallel: the references.
-    """
+    """Return the files of one side of a split: a list of parts, each a list of references."""
     side = _side(manifest, read_manifest(manifest)["splits"], split, language)
     if "references" in side:
         return [[find_file(manifest, row) for row in side["references"]]]
@@ -134,7 +127,7 @@ def find_file(manifest: Path, row: Row) -> FoundText:
 
 @cache
 def _sha256(path: Path, changed: int) -> str:
-    """Return the checksum; both sides of a split may lie in one large file."""
+    """Return the checksum. The cache helps where both sides lie in one large file."""
     return sha256(path)
 
 

@@ -1,6 +1,5 @@
 """The published sentence pairs of a split, after the rules of its corpus."""
 
-import math
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
@@ -133,41 +132,19 @@ class RawSplit:
         yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
 
     def _misaligned(self, texts: list[FoundText]) -> UserError:
-        lengths = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
-        other = next(i for i, length in enumerate(lengths) if length != lengths[0])
-        sides = [(lengths[i], texts[i]) for i in (0, other)]
-        listed = "; ".join(f"{text.name} has {count} sentences" for count, text in sides)
-        (fewer, shorter), (more, longer) = sorted(sides, key=lambda side: side[0])
-        again = (read_sentences(side, LineTally()) for side in (shorter, longer))
+        counts = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
+        sides = (f"{text.name} has {n} sentences" for text, n in zip(texts, counts, strict=True))
         return UserError(
-            f"{self._split}: the two sides are not aligned: {listed}. They may diverge at sentence "
-            f"{misalignment_hint(*again, more - fewer)} (a guess from lengths). Mend the files."
+            f"{self._split}: the sides are not aligned: {', '.join(sides)}; mend or replace them"
         )
-
-
-def misalignment_hint(shorter: Iterator[str], longer: Iterator[str], surplus: int) -> int:
-    """Guess the line, from 1, at which `longer` has `surplus` lines too many.
-
-    Before that line, line i translates line i; from there on, line i + surplus. The mismatch of two
-    lines is the absolute logarithm of the ratio of their lengths; the guess has the least sum.
-    """
-    long = np.fromiter((len(line.strip()) + 1 for line in longer), dtype=np.int32)
-    best, best_cost, cost = 1, 0.0, 0.0
-    for line, text in enumerate(shorter):
-        length = len(text.strip()) + 1
-        cost += abs(math.log(length / long[line])) - abs(math.log(length / long[line + surplus]))
-        if cost < best_cost:
-            best, best_cost = line + 2, cost
-    return best
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
     """Yield, for each pair of a Moses release of OPUS, the share of time with both subtitles.
 
     `ids` has a line for each pair: two documents and the numbers of their sentences, separated by
-    tabs. `links` is the XCES alignment that the pairs were taken from, in the same order; some of
-    its links have no pair. A link without an overlap has 0. Raises UserError for a pair without a
-    link.
+    tabs. `links` is the XCES alignment of the pairs, in the same order. Some of its links have no
+    pair. A link without an overlap has 0. Raises UserError for a pair without a link.
     """
     known = _links(links)
     for number, line in enumerate(ids.lines(LineTally()), start=1):
@@ -182,7 +159,7 @@ def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
 
 
 def _links(links: FoundText) -> Iterator[tuple[Row, float]]:
-    with links.opened(LineTally()) as stream:
+    with links.opened() as stream:
         for link, group in elements(stream, "link", links.name):
             sentences = link.get("xtargets", "").split(";")
             documents = (group.get("fromDoc", ""), group.get("toDoc", ""))

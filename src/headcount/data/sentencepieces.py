@@ -117,11 +117,11 @@ class RunningPieces(ABC):
         return self._join([restore(piece) for piece in pieces]).strip()
 
     def encode(self, line: str) -> list[int]:
-        """Return the ids of a cleaned line, without start or end; unknown pieces become UNK."""
+        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
-        """Return at most `longest` ids of a line; marks at its end are kept."""
+        """Return at most `longest` ids of a line, among them the marks at its end."""
         if len(ids) <= longest:
             return ids
         after = self.vocabulary.ids(map(protect, self._marks.after))

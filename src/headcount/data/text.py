@@ -33,12 +33,11 @@ def write_split(
 ) -> None:
     """Write one split of a pair: two text files, line i of one translating line i of the other.
 
-    With `draw`, only so many of its pairs are taken, in the order of the text, before any filter.
-    Several references stand in one line, separated by tabs; filters read the first. Filters drop
-    lines of the split `train` only and count elsewhere. `held_out`: source files written before,
-    for the overlap. `counts` is written as JSON. Raises UserError, and writes nothing, if a raw
-    file is faulty, the sides differ in length, nothing remains, or a filter drops more than the
-    settings allow.
+    `draw` selects pairs before any filter. Several references stand in one line, separated by tabs,
+    and filters read the first. Filters drop pairs of the split `train` only and count elsewhere.
+    `held_out`: source files for the filter `overlap`. `counts` is written as JSON. Raises UserError
+    and writes nothing if a raw file is faulty, the sides differ in length, nothing remains, or a
+    filter drops more than the settings allow.
     """
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
@@ -84,10 +83,8 @@ def write_split(
 def clean(line: str, tally: LineTally) -> str:
     """Return the line with single spaces between its words.
 
-    White space (also U+00A0 and U+3000) and control characters separate words. Control characters,
-    line ends of other readers among them, are counted in `tally`. Byte order marks are removed
-    everywhere. Other invisible characters are counted and stay, but a line of nothing else is
-    empty.
+    White space and control characters separate words. Byte order marks are removed. Other invisible
+    characters stay, but a line of nothing else is empty. `tally` counts them.
     """
     if not line.isascii():
         tally.bom += line.count("\ufeff")

@@ -1,6 +1,6 @@
 """Dependency trees in CoNLL-U: read, checked, and aligned with the subwords of a model.
 
-A token stands between spaces or punctuation; a word is a node of the tree. One token may stand for
+A token stands between spaces or punctuation. A word is a node of the tree. One token may stand for
 several words (French `du`, English `don't`). The model reads tokens, so arcs are carried over to
 tokens, and arcs inside a token are left out. Tokens count from 0.
 """
@@ -38,7 +38,7 @@ _SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
 class Arc(NamedTuple):
-    """A dependent, its governor and their relation; both are positions of tokens."""
+    """Positions of a dependent and its governor among the tokens, and their relation."""
 
     dependent: int
     governor: int
@@ -72,10 +72,8 @@ class AlignedTree:
 def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
     """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
 
-    Lines, `member` and `shown` are as for `read_lines`. Raises UserError, with the sentence, for a
-    faulty head, no root or several, a cycle, words out of order, ranges of words that overlap or
-    end after the last word, a row with too few columns, and a relation outside Universal
-    Dependencies; also if no sentence of the file has a word.
+    Raises UserError, with the sentence, for faulty rows, ranges or relations and for words that are
+    no tree. It also raises if no sentence has a word, and as `read_lines`.
     """
     shown = shown or str(path)
     words = wordless = 0
@@ -169,12 +167,11 @@ def align_trees(
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """Return the trees whose tokens the model can read, and `COUNTS`.
 
-    Counted are sentences read; dropped ones: `empty` (no word), `wordless` (all words are `_`),
-    `text` (tokens differ from their text), `word` (a token without a piece); sentences that stay;
-    those whose text in one gives the same pieces; tokens, tokens of several pieces, pieces, and
-    unknown pieces. Tokens are cleaned and cut one by one, like the training text. Pieces of running
-    text are cut from the whole sentence; each belongs to the token in which it begins. Raises
-    UserError if no sentence stays, and for a model whose sentences have marks.
+    Dropped are sentences as `empty` (no word), `wordless` (words are `_`), `text` (tokens differ
+    from their text) or `word` (a token without a piece). `cut_like_text` counts sentences whose
+    text in one gives the same pieces. Tokens are cleaned and cut one by one, like the training
+    text. Pieces of running text belong to the token in which they begin. Raises UserError if no
+    sentence stays, and for a model whose sentences have marks.
     """
     if isinstance(segmenter, RunningPieces) and segmenter.marked:
         raise UserError(
@@ -230,7 +227,7 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
 
 
 def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
-    """Return why a model cannot read a tree, in words and as a count; empty if it can."""
+    """Return why a model cannot read a tree, in words and as a count, or empty texts."""
     if not tree.tokens:
         return "it has no word", "empty"
     if tree.lacks_words:

@@ -13,7 +13,7 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 class Vocabulary:
-    """Pieces in the order of their ids; ids 0–3 are padding, start, end and unknown."""
+    """Pieces in the order of their ids. Ids 0–3 are padding, start, end and unknown."""
 
     def __init__(self, counts: Sequence[tuple[str, int]]):
         """`counts`: pieces with their training counts, in the order of their ids from 4 on."""
@@ -34,7 +34,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read a file of lines `piece count`; raises UserError naming the first bad line."""
+        """Read a file of lines `piece count`. Raises UserError naming the first bad line."""
         counts = []
         for number, line in enumerate(clean_lines(path), start=1):
             piece, _, count = line.rpartition(" ")
@@ -51,7 +51,7 @@ class Vocabulary:
         write_text(path, "".join(f"{piece} {count}\n" for piece, count in self.counts))
 
     def ids(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of pieces; a piece outside the vocabulary becomes unknown."""
+        """Return the ids of pieces. A piece outside the vocabulary becomes unknown."""
         return [self._ids.get(piece, UNK) for piece in pieces]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:

@@ -99,8 +99,7 @@ def _jieba() -> Any:
 def protect(word: str) -> str:
     r"""Return a form of the word without white space, separator or special name at its end.
 
-    Characters in the way become a backslash, their hexadecimal number and a semicolon: `\5c;` for
-    a backslash.
+    Such characters become a backslash, their hexadecimal number and a semicolon (`\5c;`).
     """
     safe = _UNSAFE.sub(lambda match: _escape(match[0]), word)
     if safe.endswith((SEPARATOR, *SPECIALS)):
@@ -118,7 +117,7 @@ def _escape(character: str) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    """Return the character of a number. A model may spell a number without one; it stays."""
+    """Return the character of a number. A number without one stays."""
     number = int(match[1], 16)
     is_character = number < 0xD800 or 0xE000 <= number <= 0x10FFFF
     return chr(number) if is_character else match[0]

@@ -96,7 +96,7 @@ class _Plan:
         self.files: dict[str, RawFile] = {}
 
     def side(self, side: Side, name: str, language: str) -> dict[str, Any]:
-        """Return the manifest's entry of a side; `name` is for a person's own files."""
+        """Return the manifest's entry of a side. `name` is for a person's own files."""
         rows = [
             self._sentences(source, f"{name}.{number}" if number > 1 else name, language)
             for number, source in enumerate(side.files, start=1)

@@ -24,11 +24,11 @@ _CHUNK = 2**16
 
 
 def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) -> None:
-    """Fetch a file, with retries; the target appears, or changes, only if it passes `check`.
+    """Fetch a file, with retries. The target appears, or changes, only if it passes `check`.
 
-    After a cut, the next attempt requests the rest. If the checksum is `known`, so does the next
-    call; otherwise only an attempt of this call, if the server named the version. `check` raises
-    EnvironmentFault, which is retried too. Raises the fault of the last attempt.
+    After a cut, the next attempt requests the rest, and so does the next call if the checksum is
+    `known`. Otherwise the server must have named the version. `check` raises EnvironmentFault,
+    which is retried too. Raises the fault of the last attempt.
     """
     partial = target.with_name(f".fetched-{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)

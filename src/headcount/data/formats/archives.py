@@ -7,7 +7,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -26,16 +26,12 @@ def named(path: Path, member: str | None, shown: str = "") -> str:
 
 
 @contextmanager
-def unpacked(
-    path: Path, member: str | None, shown: str = "", progress: Callable[[], str] = lambda: ""
-) -> Iterator[BinaryIO]:
+def unpacked(path: Path, member: str | None, shown: str = "") -> Iterator[BinaryIO]:
     """Open the unpacked bytes of a file, or of a member of a .tar, .tgz, .tar.gz or .zip.
 
-    A member may be packed itself. Messages call the file `shown` and quote `progress` at damage.
-    Raises UserError for a damaged, cut or unsuitable archive. Damage may only show at the end, so
-    use nothing before the block has ended.
+    A member may be packed itself. Messages call the file `shown`. Raises UserError for a damaged,
+    cut or unsuitable archive, sometimes only at its end, so use nothing before the block has ended.
     """
-    name = named(path, member, shown)
     opened = _zip_member if path.suffix.lower() == ".zip" else _plain_or_tar_member
     try:
         with ExitStack() as stack:
@@ -48,8 +44,8 @@ def unpacked(
         if getattr(fault, "errno", None) is not None:
             raise
         raise UserError(
-            f"{name}: damaged, cut short, or not of the kind that its name says, after "
-            f"{progress() or 'a part'} ({fault or type(fault).__name__}); get the file again"
+            f"{named(path, member, shown)}: damaged, cut short, or not of the kind that its name "
+            f"says ({fault or type(fault).__name__}); get the file again"
         ) from None
 
 
@@ -79,7 +75,7 @@ def _find(archive: tarfile.TarFile, member: str, shown: str) -> tarfile.TarInfo:
 
 
 def _plain(name: str) -> str:
-    """Return the usual name of a member; some packers begin all names with `./`."""
+    """Return the name of a member without the `./` with which some packers begin all names."""
     return name.removeprefix("./")
 
 

@@ -36,7 +36,7 @@ _AUTHOR = {"ref": "translator", "hyp": "system"}  # attribute of a block of WMT'
 def elements(stream: BinaryIO, tag: str, name: str) -> Iterator[tuple[ElementTree.Element, ...]]:
     """Yield every element with a tag, and its parent, from an XML stream in bounded memory.
 
-    Messages call the stream `name`. Raises UserError if it is not well-formed.
+    Raises UserError, with the stream's `name`, if it is not well-formed.
     """
     parents: list[ElementTree.Element] = []
     try:
@@ -63,7 +63,7 @@ def read_memory(text: FoundText, tally: LineTally) -> Iterator[str]:
     The sentence is empty if the unit has none, or several that differ (counted as ambiguous).
     """
     seen: set[str] = set()
-    with text.opened(tally) as stream:
+    with text.opened() as stream:
         for unit, _ in elements(stream, "tu", text.name):
             tally.lines += 1
             sides = [(_tag(side), side.find("{*}seg")) for side in unit.iterfind("{*}tuv")]
@@ -147,7 +147,7 @@ def _wmt(text: FoundText, tally: LineTally) -> _Segments:
     """
     segments: dict[str, _Segments] = {}
     systems = set()
-    with text.opened(tally) as stream:
+    with text.opened() as stream:
         for document, _ in elements(stream, "doc", text.name):
             if "testsuite" in document.attrib:
                 tally.testsuites += 1
@@ -200,7 +200,7 @@ def _sgm(text: FoundText, tally: LineTally) -> _Segments:
 
 
 def _decoded(words: str) -> str:
-    """Decode references such as `&amp;` once, except in marked sections, which are literal."""
+    """Decode references such as `&amp;` once. Marked sections are literal."""
     parts = enumerate(_CDATA.split(words))
     return "".join(part if n % 2 else _REFERENCE.sub(_character, part) for n, part in parts)
 

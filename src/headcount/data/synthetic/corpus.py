@@ -68,7 +68,7 @@ def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
 
 
 def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
-    """Return the trees in CoNLL-U; sentences are called `<prefix>-1`, `<prefix>-2`, …"""
+    """Return the trees in CoNLL-U. Sentences are called `<prefix>-1`, `<prefix>-2`, …"""
     blocks = []
     for number, sentence in enumerate(sentences, start=1):
         lines = [f"# sent_id = {prefix}-{number}", f"# text = {' '.join(sentence.source)}"]

@@ -9,7 +9,7 @@ from headcount.data.synthetic.lexicon import Lexicon, Word
 
 
 class Token(NamedTuple):
-    """A source word in its dependency tree; `head` counts from 1, and 0 is the root's."""
+    """A source word in its dependency tree. `head` counts from 1. The root has 0."""
 
     form: str
     upos: str
@@ -81,7 +81,7 @@ class Realiser:
     def _verb(
         self, clause: Clause, deprel: str, head: _Node | None, antecedent: NounPhrase | None
     ) -> _Node:
-        """Return a verb; `antecedent` is the argument that a relative clause lacks."""
+        """Return a verb. `antecedent` is the argument that a relative clause lacks."""
         subject, affected = clause.subject or antecedent, clause.object or antecedent
         form = "past" if clause.tense == "past" else "base"
         if clause.tense == "present" and subject.number == "singular":
@@ -149,7 +149,7 @@ class Realiser:
 def _node(
     word: Word, deprel: str, head: _Node, form: str = "form", suffix: str = "", governor: str = ""
 ) -> _Node:
-    """Return a word with a suffix, unless its stem is empty; `governor` chooses the stem."""
+    """Return a word with a suffix, unless its stem is empty. `governor` chooses the stem."""
     stem = word.stem(governor)
     return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
 
