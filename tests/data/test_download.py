@@ -154,12 +154,6 @@ def test_f13_network_faults_leave_nothing(server, tmp_path, name, words):
     assert len(server.asked) == (62 if name == "loop.txt" else 2)  # 31 requests an attempt
 
 
-def test_f13_no_server(server, tmp_path):
-    given = entry(server, "good.txt") | {"base_url": "http://127.0.0.1:9/"}
-    with pytest.raises(EnvironmentFault, match="HEADCOUNT_MIRROR"):
-        fetch_corpus("c", given, tmp_path)
-
-
 @pytest.mark.parametrize("later", [False, True])
 def test_a_cut_download_goes_on_where_it_stopped(server, tmp_path, monkeypatch, later):
     server.piece = 140_000  # two whole pieces of 2 ** 16 bytes

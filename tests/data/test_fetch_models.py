@@ -1,11 +1,11 @@
-"""Models of the hub: from a server on this machine, which cuts answers, and from a mirror."""
+"""Models of the hub, from a server on this machine and from a mirror."""
 
 import hashlib
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
+from published import served
 from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
@@ -19,73 +19,38 @@ FILES = {
 }
 SHA256 = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
 ENTRY = {"hub": "some/model", "revision": COMMIT, "files": SHA256}
-PLACE = f"/some/model/resolve/{COMMIT}/"
-LISTING = f"/api/models/some/model/revision/{COMMIT}"
-
-
-class Hub(BaseHTTPRequestHandler):
-    """Serves `FILES` of one commit of one model; the first answer for weights ends half way.
-
-    Its list of files also has pickles and code, which it does not serve.
-    """
-
-    def do_GET(self):
-        self.server.asked.append((self.path, self.headers.get("Range")))
-        name = self.path.removeprefix(PLACE)
-        if self.path == LISTING:
-            listed = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *self.server.listed]
-            body = json.dumps({"siblings": [{"rfilename": name} for name in listed]}).encode()
-        elif name in FILES:
-            body = FILES[name]
-        else:
-            self.send_error(404)
-            return
-        start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
-        rest = body[start:]
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        self.send_header("ETag", '"one"')
-        self.send_header("Content-Length", str(len(rest)))
-        self.end_headers()
-        cut = name == "model.safetensors" and not start
-        self.wfile.write(rest[: len(rest) // 2] if cut else rest)
-
-    def log_message(self, format, *args):
-        pass
+PLACE = f"some/model/resolve/{COMMIT}/"
+LISTING = f"api/models/some/model/revision/{COMMIT}"
 
 
 @pytest.fixture
 def hub(monkeypatch):
+    """A server of `FILES`. Its list of files also has pickles and code, which it does not serve."""
+    listed, asked = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *FILES], []
+
+    def content(path):
+        asked.append(path.rpartition("/")[2])
+        if path == LISTING:
+            return json.dumps({"siblings": [{"rfilename": name} for name in listed]}).encode()
+        return FILES.get(path.removeprefix(PLACE))
+
     monkeypatch.delenv("HEADCOUNT_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(transfer, "WAITS", (0,))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.handle_error = lambda request, address: None
-    server.asked, server.listed = [], list(FILES)
-    monkeypatch.setattr(models, "HUB", f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(content) as address:
+        monkeypatch.setattr(models, "HUB", address)
+        yield SimpleNamespace(asked=asked, listed=listed)
 
 
-def test_single_files_of_one_commit_go_on_where_they_were_cut(hub, tmp_path):
+def test_files_of_one_commit_and_their_record(hub, tmp_path):
     out = tmp_path / "raw" / "manifest.json"
     flags = ["--name", "opus", "--entry", json.dumps(ENTRY), "--out", out]
-    assert run_script("fetch_pretrained", flags) == 0
+    for _ in range(2):  # the second time all are there, with the right checksums
+        assert run_script("fetch_pretrained", flags) == 0
+        assert hub.asked == list(FILES)
     assert {name: (out.parent / name).read_bytes() for name in FILES} == FILES
-    # 256 · 1024 bytes of weights, of which the first answer had half: two whole pieces of 2 ** 16.
-    weights = PLACE + "model.safetensors"
-    assert hub.asked == [
-        *((PLACE + "config.json", None), (weights, None), (weights, "bytes=131072-")),
-    ]
     expected = {"model": "some/model", "revision": COMMIT, "files": SHA256}
     assert json.loads(out.read_text()) == expected
-    assert run_script("fetch_pretrained", flags) == 0
-    assert len(hub.asked) == 3  # all there, with the right checksums
     check_record(out.parent)
     (out.parent / "config.json").write_text("{}")
     with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
