@@ -3,7 +3,6 @@
 import logging
 import re
 from importlib.util import find_spec
-from typing import Any
 
 import regex
 
@@ -47,9 +46,13 @@ class Tokeniser:
         Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
-        self._moses = None
-        self._jieba = _jieba() if uses_jieba(language, pretokenised, unspaced) else None
+        self._moses = self._jieba = None
         self._unspaced = unspaced != "none" and not pretokenised
+        if uses_jieba(language, pretokenised, unspaced):
+            import jieba  # here, because few languages need it
+
+            jieba.setLogLevel(logging.WARNING)
+            self._jieba = jieba
         if not pretokenised:
             import sacremoses  # takes a quarter of a second that not every text needs
 
@@ -63,19 +66,19 @@ class Tokeniser:
             return line.split()
         if not self._unspaced or line.isascii():
             return self._moses.tokenize(line, escape=False)
-        parts = enumerate(_RUN.split(line))  # every second one is a run of unspaced characters
-        return [word for place, part in parts for word in self._words(part, place % 2 == 1)]
+        words: list[str] = []
+        for place, part in enumerate(_RUN.split(line)):
+            if place % 2 == 0:  # between runs of unspaced characters
+                words += self._moses.tokenize(part, escape=False)
+            else:
+                words += self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
+        return words
 
     def join(self, words: list[str]) -> str:
         """Return the line of words as people write it, with single spaces."""
         line = self._undo.detokenize(words, unescape=False) if self._moses else " ".join(words)
         line = " ".join(line.split())
         return _INNER_SPACE.sub("", line) if self._unspaced else line
-
-    def _words(self, part: str, unspaced: bool) -> list[str]:
-        if not unspaced:
-            return self._moses.tokenize(part, escape=False)
-        return self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
 
 
 def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
@@ -89,31 +92,20 @@ def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
     return uses
 
 
-def _jieba() -> Any:
-    import jieba  # here, because few languages need it
-
-    jieba.setLogLevel(logging.WARNING)
-    return jieba
-
-
 def protect(word: str) -> str:
     r"""Return a form of the word without white space, separator or special name at its end.
 
     Such characters become a backslash, their hexadecimal number and a semicolon (`\5c;`).
     """
-    safe = _UNSAFE.sub(lambda match: _escape(match[0]), word)
+    safe = _UNSAFE.sub(lambda match: f"\\{ord(match[0]):x};", word)
     if safe.endswith((SEPARATOR, *SPECIALS)):
-        safe = safe[:-1] + _escape(safe[-1])
+        safe = f"{safe[:-1]}\\{ord(safe[-1]):x};"
     return safe
 
 
 def restore(safe: str) -> str:
     """Return the word that `protect` made this form of. Other text stays as it is."""
     return _ESCAPED.sub(_unescape, safe)
-
-
-def _escape(character: str) -> str:
-    return f"\\{ord(character):x};"
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -22,10 +22,13 @@ def list_corpora(
         yield from (name, f"  licence: {corpus.licence}", f"  cite: {corpus.citation}")
         if corpus.generator:
             yield "  generated here"
-        for address, (folder, file) in _files(name, corpus).items():
-            size = file.bytes or (recorded[address].bytes if address in recorded else 0)
+        files = [(corpus.of or name, corpus.base_url, file) for file in corpus.files()]
+        files += [(name, tree.base_url, tree) for tree in corpus.trees.values()]
+        addresses = [file.path or file.url or f"{base}/{file.file}" for _, base, file in files]
+        for address, (folder, _, file) in dict(zip(addresses, files, strict=True)).items():
             place, path = _place(file, raw, folder)
-            size = path.stat().st_size if path else size
+            size = path.stat().st_size if path else file.bytes
+            size = size or (recorded[address].bytes if address in recorded else 0)
             yield f"  {file.name:<36} {_megabytes(size):>10}  {place:<9}  {address}"
             if place == "to fetch":
                 to_fetch[address] = size
@@ -33,13 +36,6 @@ def list_corpora(
     unknown = sum(not size for size in to_fetch.values())
     more = f", {unknown} of them of unknown size" if unknown else ""
     yield f"to fetch: {len(to_fetch)} files, {_megabytes(sum(to_fetch.values()))}{more}"
-
-
-def _files(name: str, corpus: Corpus) -> dict[str, tuple[str, File]]:
-    """Return folder and file by address. A part of a corpus has its treebanks for itself."""
-    files = [(corpus.of or name, corpus.base_url, file) for file in corpus.files()]
-    files += [(name, tree.base_url, tree) for tree in corpus.trees.values()]
-    return {file.path or file.url or f"{base}/{file.file}": (of, file) for of, base, file in files}
 
 
 def _place(file: File, raw: Path, corpus: str) -> tuple[str, Path | None]:

@@ -39,7 +39,9 @@ def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) ->
         try:
             with naming(target, partial):
                 with _request(url, partial, version) as answer:
-                    version = _version(answer)
+                    tag = answer.headers.get("ETag", "W/")  # weak tags do not identify bytes
+                    weak = tag.startswith("W/")
+                    version = answer.headers.get("Last-Modified", "") if weak else tag
                     _write(answer, partial, known)
                 with whole_file(target) as whole:
                     partial.replace(whole)
@@ -52,8 +54,8 @@ def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) ->
             )
         except EnvironmentFault as wrong:
             fault = wrong
-        partial_is_useful = partial.exists() and partial.stat().st_size and (known or version)
-        if not partial_is_useful or (wait is None and not known):
+        resumable = known or (version and wait is not None)
+        if not resumable or not partial.exists() or not partial.stat().st_size:
             partial.unlink(missing_ok=True)
         if wait is None:
             raise fault
@@ -72,11 +74,6 @@ def _request(url: str, partial: Path, version: str) -> requests.Response:
     if place.scheme != "https" and place.hostname not in _LOCAL:
         raise EnvironmentFault(f"{url}: led to {answer.url}, which is not https; not fetched")
     return answer
-
-
-def _version(answer: requests.Response) -> str:
-    tag = answer.headers.get("ETag", "W/")  # weak tags do not identify bytes
-    return (answer.headers.get("Last-Modified") if tag.startswith("W/") else tag) or ""
 
 
 def _write(answer: requests.Response, partial: Path, known: bool) -> None:

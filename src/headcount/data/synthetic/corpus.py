@@ -3,9 +3,8 @@
 The rules stand in corpus.yaml; docs/reference/synthetic.md describes the language.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,8 +30,16 @@ def generate(
 
     Each split has a random stream, so its first sentences do not depend on `count`.
     """
-    stream = (sentence for sentence in _stream(seed, split) if sentence.source not in without)
-    return list(islice(stream, count))
+    # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
+    grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
+    realiser, length = Realiser(lexicon(), rules()), rules()["length"]
+    sentences: list[Sentence] = []
+    while len(sentences) < count:
+        sentence = realiser.sentence(grammar.derivation())
+        fits = length["shortest"] <= len(sentence.source) <= length["longest"]
+        if fits and sentence.source not in without:
+            sentences.append(sentence)
+    return sentences
 
 
 def generate_splits(
@@ -88,14 +95,3 @@ def rules() -> dict[str, Any]:
 def lexicon() -> Lexicon:
     """Return the words of the language, also pseudo-words."""
     return read_lexicon(rules())
-
-
-def _stream(seed: int, split: str) -> Iterator[Sentence]:
-    """Yield sentences of allowed length without end."""
-    # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
-    realiser, length = Realiser(lexicon(), rules()), rules()["length"]
-    while True:
-        sentence = realiser.sentence(grammar.derivation())
-        if length["shortest"] <= len(sentence.source) <= length["longest"]:
-            yield sentence
