@@ -136,21 +136,18 @@ def test_f21_nothing_remains(step, nothing, split):
 
 
 @pytest.mark.parametrize("cut", [10, 100, -9, -4, -1])
-def test_f14_truncated_gzip(step, capsys, cut):
+def test_f14_truncated_gzip(step, cut):
     packed = gzip.compress(b"".join(b"%d words\n" % i for i in range(10_000)))
     assert step(packed[:cut], packed[:cut], suffix=".gz") == 2
-    assert "damaged, cut short" in capsys.readouterr().err
     assert not list(step.out.glob("*"))
 
 
-def test_f15_damage_and_many_members(step, capsys):
+def test_f15_damage_and_many_members(step):
     packed = gzip.compress(FOUR)
     wrong_crc = packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:]
-    for content in (wrong_crc, packed + b"garbage"):
-        assert step(content, content, suffix=".gz") == 2
-        assert "CRC" in (message := capsys.readouterr().err) or "Not a gzipped" in message
+    for source, target in ((wrong_crc, packed), (packed + b"garbage", packed), (packed, FOUR)):
+        assert step(source, target, suffix=".gz") == 2
         assert not list(step.out.glob("*"))
-    assert step(packed + packed, FOUR + FOUR, suffix=".gz") == 2  # the target is no gzip
     both = gzip.compress(FOUR) + gzip.compress(b"five 5\n")
     assert step(both, both, suffix=".gz") == 0
     assert step.result()[0][0] == FOUR + b"five 5\n"

@@ -84,10 +84,8 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
     try:
         about = read_json(manifest)
         about["splits"].items()
-    except FileNotFoundError:
-        raise UserError(f"{manifest}: no such manifest; download its corpus first") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise UserError(f"{manifest}: not a manifest ({fault}); delete it, run again") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise UserError(f"{manifest}: not a manifest ({fault}); download its corpus") from None
     return about
 
 

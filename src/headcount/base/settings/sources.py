@@ -80,8 +80,8 @@ class Source(File):
     separator: str | None = Field(None, min_length=1)
     """Separator of the columns of a table; by default a tab, in `csv` a comma."""
     translator: str | None = Field(None, min_length=1)
-    """Which translation, in a file in `sgm` or `wmt` that holds several: its `sysid`, translator or
-    system, or the translator's number in their order, from 1."""
+    """Which translation, in a file in `sgm` or `wmt` that holds several: its `sysid` or translator,
+    or the translator's number in their order, from 1."""
 
     @property
     def read_as(self) -> Format:

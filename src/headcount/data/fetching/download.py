@@ -16,17 +16,9 @@ from headcount.base.settings.names import check_own_file
 from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
 from headcount.data.fetching.checksums import LOCK, read_lock, record
 from headcount.data.fetching.transfer import MIRROR, fetch
+from headcount.data.formats.archives import OPENERS
 from headcount.data.manifest import Row, write_manifest
 
-# First bytes of files by the end of their names. A page about an error begins otherwise.
-_STARTS = {
-    ".gz": b"\x1f\x8b",
-    ".tgz": b"\x1f\x8b",
-    ".zip": b"PK",
-    ".bz2": b"BZh",
-    ".xz": b"\xfd7zXZ",
-}
-_PACKED = {*_STARTS, ".tar"}
 _PAGES = (b"<!doctype html", b"<html")
 
 
@@ -118,7 +110,7 @@ class _Plan:
         name, url = file.name, file.url or f"{self._base_url}/{file.file}"
         if file.path is not None:
             suffix = Path(file.path).suffix
-            own_name += suffix if suffix.lower() in _PACKED else ""
+            own_name += suffix if suffix.lower() in (*OPENERS, ".zip", ".tar") else ""
             name, url = self._owned.setdefault(file.path, own_name), None
         raw = RawFile(name, url, file.path, file.sha256, file.md5, file.bytes)
         # Names that differ only by case are one file on some disks.
@@ -176,21 +168,18 @@ def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
 
 def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
     """Return expected and actual content, or nothing if all is well."""
-    size, end = part.stat().st_size, Path(file.name).suffix.lower()
+    size = part.stat().st_size
     with part.open("rb") as content:
-        start = content.read(64)
+        page = content.read(64).lstrip().lower().startswith(_PAGES)
         content.seek(0)
         md5 = hashlib.file_digest(content, "md5").hexdigest() if file.md5 else None
-    page = start.lstrip().lower().startswith(_PAGES)
-    shown = f" in {size} bytes" + " (an HTML page)" * page
+    shown = f"{size} bytes" + " (an HTML page)" * page
     if wanted is not None:
-        return "" if actual == wanted else f"SHA-256 {wanted}, found {actual}{shown}"
+        return "" if actual == wanted else f"SHA-256 {wanted}, found {actual} in {shown}"
     if md5 != file.md5:
-        return f"MD5 {file.md5}, found {md5}{shown}"
-    if file.size not in (None, size):
-        return f"{file.size} bytes, found others{shown}"
-    if not file.own and (page or not start.startswith(_STARTS.get(end, b""))):
-        return f"a {end} file, found another{shown}"
+        return f"MD5 {file.md5}, found {md5} in {shown}"
+    if file.size not in (None, size) or (page and not file.own):
+        return f"{file.size or 'other'} bytes, found {shown}"
     return ""
 
 

@@ -15,7 +15,7 @@ from headcount.data.words import UNSPACED
 Key = tuple[str, str]
 """Names of a document and of a segment in it."""
 
-_Segments = dict[str, dict[Key, str]]  # by translator or system
+_Segments = dict[str, dict[Key, str]]  # by translator
 
 # Inline codes of a TMX sentence: pairs around words, and codes with a place of their own.
 _PAIRED, _PLACED = frozenset({"bpt", "ept"}), frozenset({"it", "ph", "ut"})
@@ -30,7 +30,6 @@ _SEGMENT_TAG = re.compile(r"<(/?)seg(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _REFERENCE = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);", re.ASCII)
-_AUTHOR = {"ref": "translator", "hyp": "system"}  # attribute of a block of WMT's XML
 
 
 def elements(stream: BinaryIO, tag: str, name: str) -> Iterator[tuple[ElementTree.Element, ...]]:
@@ -142,19 +141,19 @@ def read_segments(text: FoundText, tally: LineTally) -> dict[Key, str]:
 def _wmt(text: FoundText, tally: LineTally) -> _Segments:
     """Return the segments in one language of WMT's XML since 2021.
 
-    Systems are left out unless a translator or system is named. Numbers count translators only.
-    Documents of test suites, which have no reference, are left out and counted.
+    Outputs of systems are left out. Documents of test suites, which have no reference, are left out
+    and counted.
     """
     segments: dict[str, _Segments] = {}
-    systems = set()
     with text.opened() as stream:
         for document, _ in elements(stream, "doc", text.name):
             if "testsuite" in document.attrib:
                 tally.testsuites += 1
                 continue
             for block in document:
-                author = block.get(_AUTHOR.get(_local(block.tag), ""), "")
-                systems.update([author] if _local(block.tag) == "hyp" else [])
+                if _local(block.tag) == "hyp":
+                    continue
+                author = block.get("translator", "")
                 own = segments.setdefault(block.get("lang", ""), {}).setdefault(author, {})
                 for segment in block.iterfind(".//{*}seg"):
                     key = (document.get("id", ""), segment.get("id", ""))
@@ -162,9 +161,6 @@ def _wmt(text: FoundText, tally: LineTally) -> _Segments:
     mine = _variant(segments, text.language, text.name)
     if mine is None:
         raise _no_language(text, segments)
-    wanted = text.translator
-    if wanted is None or wanted.isdecimal() and wanted not in segments[mine]:
-        segments[mine] = {a: own for a, own in segments[mine].items() if a not in systems}
     tally.lines += sum(map(len, segments[mine].values()))
     return segments[mine]
 
