@@ -206,11 +206,6 @@ def test_an_entry_that_is_no_mapping_is_told_with_its_line(faults, given):
     assert (1, "p") in faults(f"p: {given}\n" + PART)
 
 
-def test_f01_norwegian_may_be_quoted(load):
-    quoted = load(OWN.replace("nl:", "'no':"))
-    assert corpora.test_sets(quoted["mine"], "en", "no") == ["news.2020", "talks"]
-
-
 EXPERIMENTS = """
 pairs: [mine.en-nl, made.en-art, mine.fy-nl]        | 1 pairs
 pairs: [mien.en-nl]                                 | 1 pairs

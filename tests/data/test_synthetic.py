@@ -133,15 +133,3 @@ def test_rules_that_share_a_form_are_refused():
     doubled = {**rules(), "adverbs": [*rules()["adverbs"], ["dog", "vadek"]]}
     with pytest.raises(UserError, match="two words share the source form dog"):
         read_lexicon(doubled)
-
-
-def test_no_word_is_misread_as_a_truth_value():
-    def leaves(value: object) -> list[object]:
-        inner = value.values() if isinstance(value, dict) else value
-        return [leaf for part in inner for leaf in leaves(part)] if _holds(value) else [value]
-
-    def _holds(value: object) -> bool:
-        return isinstance(value, dict | list)
-
-    # YAML 1.1 reads an unquoted no, on or y as a truth value, which a lexicon may well contain.
-    assert {type(leaf) for leaf in leaves(rules())} == {str, int, float}

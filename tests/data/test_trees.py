@@ -122,7 +122,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("words", FAULTS)
-def test_f26_x15_x18_faulty_trees_are_named_by_their_sentence(read, words):
+def test_f26_x15_x16_x18_faulty_trees_are_named_by_their_sentence(read, words):
     with pytest.raises(UserError, match=f"t.conllu: .*{words}"):
         read(FAULTS[words])
 
