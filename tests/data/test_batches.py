@@ -146,5 +146,5 @@ def test_f37_no_pair_and_a_pair_above_the_budget_are_refused():
     with pytest.raises(UserError, match=r"pair 2 has 10 subwords .* budget of 9"):
         BatchPlan(text, 9, seed=1)
     BatchPlan(text, 10, seed=1)
-    with pytest.raises(UserError, match="no sentence pair"):
+    with pytest.raises(UserError, match="there is no sentence pair"):
         BatchPlan(ParallelText([], []), 100, seed=1)

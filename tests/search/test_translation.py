@@ -204,7 +204,7 @@ def test_f33_a_damaged_segmentation_is_named(damageable, tmp_path, text, capsys)
     path = damageable[1] / "segmentation.json"
     path.write_text(text)
     told = refused(damageable, tmp_path, capsys)
-    assert f"{path}: expected what scripts/bpe.py writes, an object with joint, pretoken" in told
+    assert f"{path}: expected" in told
 
 
 def sized(text: str, size: int) -> str:

@@ -169,7 +169,7 @@ class BatchPlan:
 
     def __init__(self, text: ParallelText, budget: int, seed: int):
         if not len(text):
-            raise UserError("no sentence pair for a batch; look at the text step's counts")
+            raise UserError("there is no sentence pair to make batches of; see the text's counts")
         self.budget = budget
         self.seed = seed
         lengths = text.lengths
