@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import stat
 import tarfile
@@ -94,7 +95,7 @@ def _zip_member(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO
         except (NotImplementedError, RuntimeError) as fault:  # a rare method; a password
             raise UserError(f"{shown} ({member}): cannot be unpacked: {fault}") from None
         with file:
-            yield file
+            yield io.BufferedReader(file)  # its lines are read several times as fast
 
 
 def _missing(member: str, shown: str, names: Iterable[str]) -> UserError:
