@@ -15,8 +15,8 @@ from headcount.data.words import UNSPACED
 LONGEST_WORD = 1000
 """Limit of a word in characters."""
 CHARACTERS_A_WORD = 2
-"""Characters of a script without spaces that count as one word. Chinese and Japanese have about as
-many for an English word, Thai about twice as many, so no script alone comes near `max_ratio`."""
+"""Characters of a script without spaces that count as one word. An English word has about two in
+Chinese and Japanese and four in Thai, so no script alone comes near `max_ratio`."""
 
 _RATIO_FROM = 5  # words: short sentences may differ by any ratio
 

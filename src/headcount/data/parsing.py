@@ -13,6 +13,7 @@ from headcount.base.packages import optional_package
 from headcount.base.settings.data import SpellingSettings
 from headcount.data.normalisation import normaliser
 from headcount.data.text import read_clean
+from headcount.data.trees import conllu_text
 from headcount.data.words import Tokeniser
 
 RESOURCES = "1.15.0"
@@ -43,11 +44,8 @@ def parse_text(
         part = texts[start : start + _AT_ONCE]
         document = parser([tokeniser.split(line) for _, line in part])
         for (number, line), parsed in zip(part, document.sentences, strict=True):
-            rows = [f"# sent_id = line-{number}", f"# text = {line}"]
-            for word in parsed.words:
-                cells = (word.id, word.text, "_", word.upos or "_", "_", "_", word.head)
-                rows.append("\t".join(map(str, (*cells, word.deprel, "_", "_"))))
-            blocks.append("\n".join(rows) + "\n\n")
+            words = [(word.text, word.upos or "_", word.head, word.deprel) for word in parsed.words]
+            blocks.append(conllu_text(f"line-{number}", line, words))
     write_text(out, "".join(blocks))
     listed = models / "resources.json"  # some languages have a folder of another name, as zh-hans
     aliases = read_json(listed) if listed.exists() else {}

@@ -240,6 +240,14 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
     return "", ""
 
 
+def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, str]]) -> str:
+    """Return a tree in CoNLL-U. `words`: form, part of speech, head (0: none) and relation."""
+    rows = [f"# sent_id = {sentence}", f"# text = {text}"]
+    for number, (form, upos, head, relation) in enumerate(words, start=1):
+        rows.append(f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{relation}\t_\t_")
+    return "\n".join(rows) + "\n\n"
+
+
 def write_aligned(
     path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
 ) -> None:

@@ -72,17 +72,13 @@ def _column(rows: Iterator[tuple[int, list[str]]], text: FoundText) -> Iterator[
         yield cells[place - 1]
 
 
-def _segments(text: FoundText, tally: LineTally) -> Iterator[str]:
-    yield from read_segments(text, tally).values()
-
-
 _READERS: dict[str, Callable[[FoundText, LineTally], Iterator[str]]] = {
     "plain": FoundText.lines,
     "moses": _moses,
-    "sgm": _segments,
+    "sgm": lambda text, tally: iter(read_segments(text, tally).values()),
     "ted": _ted,
     "tmx": read_memory,
     "tsv": _tsv,
     "csv": _csv,
-    "wmt": _segments,
+    "wmt": lambda text, tally: iter(read_segments(text, tally).values()),
 }

@@ -18,6 +18,7 @@ from headcount.data.manifest import write_manifest
 from headcount.data.synthetic.grammar import Grammar
 from headcount.data.synthetic.lexicon import Lexicon, read_lexicon
 from headcount.data.synthetic.realisation import Realiser, Sentence
+from headcount.data.trees import conllu_text
 
 SOURCE, TARGET = "en", "art"
 TREEBANKS = ("dev", "test")
@@ -76,13 +77,10 @@ def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
 
 def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
     """Return the trees in CoNLL-U. Sentences are called `<prefix>-1`, `<prefix>-2`, …"""
-    blocks = []
-    for number, sentence in enumerate(sentences, start=1):
-        lines = [f"# sent_id = {prefix}-{number}", f"# text = {' '.join(sentence.source)}"]
-        for position, (form, upos, head, deprel) in enumerate(sentence.tree, start=1):
-            lines.append(f"{position}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_")
-        blocks.append("\n".join(lines) + "\n\n")
-    return "".join(blocks)
+    return "".join(
+        conllu_text(f"{prefix}-{number}", " ".join(sentence.source), sentence.tree)
+        for number, sentence in enumerate(sentences, start=1)
+    )
 
 
 @cache
