@@ -5,11 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, cycle, islice
 from random import Random
-from typing import Any, Generic, TypeVar
-
-from headcount.base.errors import UserError
-
-Item = TypeVar("Item")
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,30 +29,27 @@ class Word:
         return next(self.stems[key] for key in (*context, "else") if key in self.stems)
 
 
-class Weighted(Generic[Item]):
+class Weighted:
     """Items to draw from."""
 
-    def __init__(self, items: Iterable[Item] | Mapping[Item, float]) -> None:
+    def __init__(self, items: Iterable[Any] | Mapping[Any, float]) -> None:
         """Weights come from a mapping. Without one all items are equally likely."""
         weights = items if isinstance(items, Mapping) else dict.fromkeys(items, 1.0)
         self.items = tuple(weights)
         self._bounds = tuple(accumulate(weights.values()))
 
-    def draw(self, random: Random) -> Item:
+    def draw(self, random: Random) -> Any:
         """Return one item. Uses only `random.random`, whose sequence Python promises to keep."""
         point = random.random() * self._bounds[-1]
         return self.items[bisect(self._bounds, point, hi=len(self.items) - 1)]
 
 
-Lexicon = dict[str, Weighted[Word]]
+Lexicon = dict[str, Weighted]
 """All words, by the lists of the rules; nouns by animacy (`animate`, `inanimate`); and `names`."""
 
 
 def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
-    """Return the words that rules list and the words that they coin.
-
-    Raises UserError if one source form belongs to two words.
-    """
+    """Return the words that rules list and the words that they coin."""
     listed = {name: _words(rules[name], *columns) for name, columns in rules["columns"].items()}
     known = [*listed["nouns"], *listed["adjectives"]]
     roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
@@ -67,7 +60,6 @@ def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
     for animacy in ("animate", "inanimate"):
         listed[animacy] = {noun: chance for noun, chance in ranked if noun.animacy == animacy}
     listed["names"] = dict(zip(names, zipf, strict=False))
-    _check_forms([word for words in listed.values() for word in words])
     return {name: Weighted(words) for name, words in listed.items()}
 
 
@@ -81,16 +73,6 @@ def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word
         stems = {"else": stem} if isinstance(stem, str) else stem
         words[Word(upos, cells, stems, **traits)] = weight
     return words
-
-
-def _check_forms(words: Iterable[Word]) -> None:
-    owners: dict[str, Word] = {}
-    pairs = [(word, form) for word in words for form in word.forms.values() if form]
-    for word, form in pairs:
-        owner = owners.setdefault(form, word)
-        # A preposition may be drawn in several places.
-        if owner is not word and not owner.upos == word.upos == "ADP":
-            raise UserError(f"corpus.yaml: two words share the source form {form}; rename one")
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
