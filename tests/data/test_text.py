@@ -283,7 +283,7 @@ def test_f17_faults_name_the_own_file_and_not_its_copy(tmp_path, capsys):
         (FOUR, FOUR[:-7], f"{own}/t.en has 4 sentences, {own}/t.de.tgz (t) has 3 sentences"),
         (b"one 1\n\xff\n", FOUR, f"{own}/t.en:2: byte offset 6: expected UTF-8"),
         (FOUR, b"one 1\n\xff\n", f"{own}/t.de.tgz (t):2: byte offset 6: expected"),
-        (b"\n", b"\n", f"{own}/t.en, {own}/t.de.tgz: no train pair with words"),
+        (b"\n", b"\n", f"{own}/t.en, {own}/t.de.tgz: no pair with words"),
     ):
         (own / "t.en").write_bytes(en)
         (own / "t.de.tgz").write_bytes(archive([("t", de, tarfile.REGTYPE)]))

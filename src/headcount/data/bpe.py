@@ -174,9 +174,8 @@ def segment_corpus(
     """Learn BPE from the training text of a pair and write the files that later steps need.
 
     Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
-    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. With joint
-    BPE both sides have the same codes and vocabulary. Only the first of several references of dev
-    is cut. `spelt`: the normalisation of the text. Returns the number of merges for each side.
+    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. Of several
+    references the first is cut. `spelt`: the normalisation of the text. Returns merges by side.
     """
     tokenisers = [Tokeniser(name, pretokenised, settings.unspaced) for name in languages]
     counts = [
@@ -192,10 +191,7 @@ def segment_corpus(
     for side, name in enumerate(SIDES):
         cutter = make_cutter(settings.unit, codes[side])
         write_text(folder / CODES[side], codes[side])
-        pieces: Counter[str] = Counter()
-        for word, count in counts[side].items():
-            for piece in cutter.cut([word]):
-                pieces[piece] += count
+        pieces = _piece_counts(counts[side], cutter)
         Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             lines = (references(line)[0] for line in clean_lines(paths[side]))
@@ -206,6 +202,14 @@ def segment_corpus(
     about |= settings.model_dump() | {"merges_learnt": learnt} | spelling_facts(spelt)
     write_json(folder / SEGMENTATION, about)
     return learnt
+
+
+def _piece_counts(words: Counter[str], cutter: PieceCutter | WordCutter) -> Counter[str]:
+    pieces: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in cutter.cut([word]):
+            pieces[piece] += count
+    return pieces
 
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:

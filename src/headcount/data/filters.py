@@ -74,16 +74,16 @@ class PairFilter:
             raise UserError("drop_overlap: expected held-out source files (--held-out), found none")
         self.found = dict.fromkeys(self._rules, 0)
         self.dropped = dict.fromkeys(self._rules, 0)
-        self.with_words = 0
-        """Pairs that stay, with words on both sides."""
+        self._with_words = 0  # pairs that stay, with words on both sides
         self.equal = 0
         """Pairs with equal sides, which teach a model to copy."""
-        self._pairs = 0
+        self.pairs = 0
+        """Pairs that were read."""
         self._first: dict[str, int] = {}  # number of the first pair that each dropped
 
     def keeps(self, src: str, tgt: str) -> bool:
         """Return True if the pair stays, and count it."""
-        self._pairs += 1
+        self.pairs += 1
         self.equal += bool(src) and src == tgt
         words, longest = zip(measure(src), measure(tgt), strict=True)
         pair = _Pair(src, tgt, *sorted(words), max(longest))
@@ -92,23 +92,28 @@ class PairFilter:
                 self.found[name] += 1
                 if name in self._active:
                     self.dropped[name] += 1
-                    self._first.setdefault(name, self._pairs)
+                    self._first.setdefault(name, self.pairs)
                     return False
-        self.with_words += bool(src and tgt)
+        self._with_words += bool(src and tgt)
         return True
 
     def check_losses(self, files: str) -> None:
-        """Raise UserError if a filter dropped a larger share of the pairs than `max_dropped`.
+        """Raise UserError if no pair remains, or a filter dropped a larger share than `max_dropped`.
 
         `duplicates` and `overlap` may drop any share. Messages name `files`.
         """
+        if not self._with_words:
+            raise UserError(
+                f"{files}: no pair with words on both sides remains of {self.pairs}; dropped: "
+                f"{self.dropped}. Check the files and the text settings."
+            )
         most = self._settings.max_dropped
         for name, dropped in self.dropped.items():
-            if name in self._requested or dropped / max(1, self._pairs) <= most:
+            if name in self._requested or dropped / max(1, self.pairs) <= most:
                 continue  # a quotient, so that the share in the message is enough
-            share = math.ceil(100 * dropped / self._pairs) / 100
+            share = math.ceil(100 * dropped / self.pairs) / 100
             raise UserError(
-                f"{files}: the filter {name} would leave out {dropped} of {self._pairs} training "
+                f"{files}: the filter {name} would leave out {dropped} of {self.pairs} training "
                 f"pairs, the first of them pair {self._first[name]}; text.max_dropped allows a "
                 f"share of {most}. Check these pairs; if the loss is meant, set text.max_dropped to"
                 f" {share}."

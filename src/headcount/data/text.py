@@ -1,12 +1,11 @@
 """Aligned sentence pairs: cleaned, filtered for training, counted, written line by line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.sources import Draw
@@ -42,42 +41,30 @@ def write_split(
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
     judge = PairFilter(settings, held_out, active=split == "train")
-    normalise = normaliser(settings)
-    read = kept = 0
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
         src, tgt = (
             stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
         )
-        for sentence, *translations in raw.rows(tallies):
-            read += 1
-            one = normalise(clean(sentence, tallies[0]))
-            others = [normalise(clean(other, tallies[1])) for other in translations]
+        for one, *others in _normalised(raw, tallies, settings):
             if judge.keeps(one, others[0]):
-                kept += 1
                 src.write(f"{one}\n")
                 tgt.write("\t".join(others) + "\n")
-        if not judge.with_words:
-            raise UserError(
-                f"{raw.shown}: no {split} pair with words on both sides remains of {read}; dropped:"
-                f" {judge.dropped}. Check the files and the text settings."
-            )
         judge.check_losses(raw.shown)
-    facts = {
-        "split": split,
-        "src_lang": languages[0],
-        "tgt_lang": languages[1],
-        "references": raw.references,
-        "left_out": raw.left_out,
-        "pairs_read": read,
-        "pairs_kept": kept,
-        "found": judge.found,
-        "dropped": judge.dropped,
-        "equal": judge.equal,
-        "src": asdict(tallies[0]),
-        "tgt": asdict(tallies[1]),
-    }
-    write_json(counts, facts)
+    facts = {"split": split, "src_lang": languages[0], "tgt_lang": languages[1]}
+    facts |= {"references": raw.references, "left_out": raw.left_out}
+    facts |= {"pairs_read": judge.pairs, "pairs_kept": judge.pairs - sum(judge.dropped.values())}
+    facts |= {"found": judge.found, "dropped": judge.dropped, "equal": judge.equal}
+    write_json(counts, facts | {"src": asdict(tallies[0]), "tgt": asdict(tallies[1])})
+
+
+def _normalised(
+    raw: RawSplit, tallies: tuple[LineTally, LineTally], settings: TextSettings
+) -> Iterator[list[str]]:
+    normalise = normaliser(settings)
+    for source, *translations in raw.rows(tallies):
+        others = (clean(translation, tallies[1]) for translation in translations)
+        yield [normalise(line) for line in (clean(source, tallies[0]), *others)]
 
 
 def clean(line: str, tally: LineTally) -> str:

@@ -169,17 +169,17 @@ def align_trees(
 
     Dropped are sentences as `empty` (no word), `wordless` (words are `_`), `text` (tokens differ
     from their text) or `word` (a token without a piece). `cut_like_text` counts sentences whose
-    text in one gives the same pieces. Tokens are cleaned and cut one by one, like the training
-    text. Pieces of running text belong to the token in which they begin. Raises UserError if no
-    sentence stays, and for a model whose sentences have marks.
+    text in one gives the same pieces. Pieces of running text belong to the token in which they
+    begin. Raises UserError if no sentence stays, and for a model whose sentences have marks.
     """
-    if isinstance(segmenter, RunningPieces) and segmenter.marked:
+    running = isinstance(segmenter, RunningPieces)
+    if running and segmenter.marked:
         raise UserError(
-            "trees: the sentences of this model have a mark, such as the code of a language, to "
-            "which heads would attend as to a word; leave trees out: roles.trees"
+            "trees: expected sentences of words alone, but those of this model have marks, to which "
+            "heads would attend as to words; leave roles.trees out"
         )
 
-    @cache  # the tokeniser takes a quarter of a millisecond for each
+    @cache
     def cut(text: str) -> list[str]:
         return segmenter.pieces(clean(text, LineTally()))
 
@@ -187,19 +187,16 @@ def align_trees(
     aligned, example = [], ""
     for tree in trees:
         counts["sentences_read"] += 1
-        running = isinstance(segmenter, RunningPieces)
         pieces = _cut_running(tree, segmenter) if running else list(map(cut, tree.tokens))
         reason, dropped = _unfit(tree, pieces)
-        if dropped:
+        if reason:
             counts[f"dropped_{dropped}"] += 1
             example = f"sentence {tree.sentence}: {reason}"
             continue
         aligned.append(AlignedTree(tree.sentence, pieces, tree.arcs))
         flat = [piece for token in pieces for piece in token]
-        counts["sentences"] += 1
-        counts["tokens"] += len(pieces)
+        counts.update(sentences=1, tokens=len(pieces), pieces=len(flat))
         counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
-        counts["pieces"] += len(flat)
         counts["unknown_pieces"] += segmenter.vocabulary.ids(flat).count(UNK)
         counts["cut_like_text"] += tree.text is not None and cut(tree.text) == flat
     if not aligned:

@@ -14,7 +14,7 @@ from headcount.base.files import sha256, whole_file
 from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.names import check_own_file
 from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
-from headcount.data.fetching.checksums import LOCK, read_lock, record
+from headcount.data.fetching.checksums import LOCK, Recorded, read_lock, record
 from headcount.data.fetching.transfer import MIRROR, fetch
 from headcount.data.formats.archives import OPENERS
 from headcount.data.manifest import Row, write_manifest
@@ -131,20 +131,7 @@ def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
         return
 
     def check(part: Path) -> None:
-        actual = sha256(part)
-        if fault := _fault(file, wanted, part, actual):
-            advice = f"if the publisher has changed it, compare and correct {file.entry}"
-            if known:
-                advice = f"{lock} has the checksum of {known.date}; with a new one results change"
-            kind = UserError if file.own else EnvironmentFault
-            raise kind(f"{origin}: wrong content, not kept. Expected {fault}; {advice}.")
-        if wanted is None and file.own is None:
-            record(lock, file.url, actual, part.stat().st_size)
-            print(
-                f"{origin}: fetched for the first time. Its SHA-256, {actual}, is recorded in "
-                f"{lock}; commit that file, so that everyone has the same data.",
-                file=sys.stderr,
-            )
+        _check(file, known, lock, part, origin)
 
     mirror = os.environ.get(MIRROR)
     if file.own:
@@ -164,6 +151,24 @@ def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
     else:
         origin = file.url
         fetch(origin, target, bool(wanted or file.md5), check)
+
+
+def _check(file: RawFile, known: Recorded | None, lock: Path, part: Path, origin: str) -> None:
+    """Raise a fault for wrong content. Record the checksum of a first fetch."""
+    actual, wanted = sha256(part), known.sha256 if known else file.sha256
+    if fault := _fault(file, wanted, part, actual):
+        advice = f"if the publisher has changed it, compare and correct {file.entry}"
+        if known:
+            advice = f"{lock} has the checksum of {known.date}; with a new one results change"
+        kind = UserError if file.own else EnvironmentFault
+        raise kind(f"{origin}: wrong content, not kept. Expected {fault}; {advice}.")
+    if wanted is None and file.own is None:
+        record(lock, file.url, actual, part.stat().st_size)
+        print(
+            f"{origin}: fetched for the first time. Its SHA-256, {actual}, is recorded in "
+            f"{lock}; commit that file, so that everyone has the same data.",
+            file=sys.stderr,
+        )
 
 
 def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
