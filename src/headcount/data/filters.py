@@ -98,7 +98,7 @@ class PairFilter:
         return True
 
     def check_losses(self, files: str) -> None:
-        """Raise UserError if no pair remains, or a filter dropped a larger share than `max_dropped`.
+        """Raise UserError if no pair remains, or a filter dropped a larger share than allowed.
 
         `duplicates` and `overlap` may drop any share. Messages name `files`.
         """

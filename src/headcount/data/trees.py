@@ -175,7 +175,7 @@ def align_trees(
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
         raise UserError(
-            "trees: expected sentences of words alone, but those of this model have marks, to which "
+            "trees: expected sentences of words alone, but this model adds marks, to which "
             "heads would attend as to words; leave roles.trees out"
         )
 
