@@ -30,6 +30,10 @@ class ParallelText:
         """Return the pairs with these numbers."""
         return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
 
+    def resident(self, device: torch.device) -> "ResidentText":
+        """Return the text on a device, which makes its batches there. Subclasses differ."""
+        return ResidentText(self, device)
+
     @property
     def lengths(self) -> np.ndarray:
         """[2, pairs] Lengths of source and target of each pair, with EOS."""
@@ -133,7 +137,7 @@ def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> It
     A budget below the longest pair is raised to it. Raises UserError if the text is empty.
     """
     plan = BatchPlan(text, max(budget, text.longest), seed=0)
-    return map(ResidentText(text, device).batch, plan.in_order())
+    return map(text.resident(device).batch, plan.in_order())
 
 
 def pad_sources(sources: Sequence[Ids]) -> Tensor:

@@ -250,11 +250,11 @@ def read_segmentation(folder: Path) -> dict[str, Any]:
         about = read_json(path)
         if about["unit"] in (UNIT, TOKENIZER_UNIT):
             keys.add(MARKS)
-        if missing := sorted(keys - set(about)):
-            raise ValueError(f"no {', '.join(missing)}")
+        if not keys <= set(about):
+            raise ValueError("a key is missing")
     except (FileNotFoundError, ValueError, KeyError, TypeError) as fault:
         raise UserError(
-            f"{path}: expected the facts that scripts/bpe.py or segment.py writes: {fault}; run it "
-            "again"
+            f"{path}: expected an object with {', '.join(sorted(keys))} ({fault}); run "
+            "scripts/bpe.py again, or scripts/segment.py for a pretrained model"
         ) from None
     return about

@@ -17,7 +17,7 @@ from torch import Tensor
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 from headcount.base.random_streams import Stream
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
+from headcount.data.batches import Batch, BatchPlan, ParallelText
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
@@ -57,7 +57,7 @@ class Trainer:
         self.states = states
         self.device = first_device(model)
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
-        self.resident = ResidentText(train, self.device)
+        self.resident = train.resident(self.device)
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
         self.average = make_average(settings, self.weights)
