@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import regex
 
 from headcount.base.errors import EnvironmentFault
-from headcount.base.settings.names import two_letters
+from headcount.base.settings.text.languages import two_letters
 from headcount.data.vocabulary import SPECIALS
 
 SEPARATOR = "@@"
