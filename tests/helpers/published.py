@@ -230,10 +230,7 @@ def served(contents: Callable[[str], bytes | None]):
             self.send_response(404 if body is None else 200)
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body or b"")
-
-        do_HEAD = do_GET  # noqa: N815
+            self.wfile.write(body or b"")
 
         def log_message(self, format, *args):
             pass

@@ -1,4 +1,4 @@
-"""From a derivation to the words of both languages, and to the tree of those of the source."""
+"""From a derivation to the words of both languages, and to the tree of the source words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from headcount.data.synthetic.lexicon import Lexicon, Word
 
 
 class Token(NamedTuple):
-    """A source word in its dependency tree; `head` counts from 1, and 0 is the root's."""
+    """A source word in its dependency tree. `head` counts from 1. The root has 0."""
 
     form: str
     upos: str
@@ -18,7 +18,7 @@ class Token(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A source sentence, its translation, and its tree; `tree` has one token a source word."""
+    """A source sentence, its translation, and its tree with a token for each source word."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -37,32 +37,33 @@ class _Node:
 
     @property
     def governor(self) -> str:
-        """The context in which what depends on it chooses its stem."""
+        """Context in which its dependents choose their stems."""
         return self.word.kind or "noun"
 
 
+_Parts = dict[str, Sequence["_Node | _Phrase"]]
+
+
 class _Phrase(NamedTuple):
-    """What stands together, by the names that the orders of phrases of this kind have for it."""
+    """Parts by their names in the orders of this kind of phrase."""
 
     kind: str
-    parts: Mapping[str, Sequence["_Node | _Phrase"]]
+    parts: _Parts
 
 
-class Speller:
-    """Spells derivations out in English, as trees after Universal Dependencies, and in art."""
+class Realiser:
+    """Writes derivations in English, with trees after Universal Dependencies, and in art."""
 
     def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any]) -> None:
-        """`rules` are those of corpus.yaml; read are suffixes, prefixes and orders."""
+        """`rules`: suffixes, prefixes and orders of corpus.yaml."""
         self._lexicon = lexicon
         self._rules = rules
 
     def sentence(self, main: Clause) -> Sentence:
-        """The sentence of a main clause in both languages."""
+        """Return the sentence of a main clause in both languages."""
         root = self._verb(main, "root", None, None)
-        parts = {
-            "main": [self._clause(main, root)],
-            "stop": [_node(self._only("stop"), "punct", root)],
-        }
+        parts: _Parts = {"main": [self._clause(main, root)]}
+        parts["stop"] = [self._only("stop", "punct", root)]
         if main.conjunction and main.subordinate:
             verb = self._verb(main.subordinate, "advcl", root, None)
             parts["conjunction"] = [_node(main.conjunction, "mark", verb)]
@@ -80,7 +81,7 @@ class Speller:
     def _verb(
         self, clause: Clause, deprel: str, head: _Node | None, antecedent: NounPhrase | None
     ) -> _Node:
-        """`antecedent` stands for the subject or object that a relative clause lacks."""
+        """Return a verb. `antecedent` is the argument that a relative clause lacks."""
         subject, affected = clause.subject or antecedent, clause.object or antecedent
         form = "past" if clause.tense == "past" else "base"
         if clause.tense == "present" and subject.number == "singular":
@@ -91,15 +92,14 @@ class Speller:
         return _Node(clause.verb, clause.verb.forms[form], translation, deprel, head)
 
     def _clause(self, clause: Clause, verb: _Node) -> _Phrase:
-        parts: dict[str, list[_Node | _Phrase]] = {"verb": [verb]}
-        if clause.opening_adverb:
-            parts["opening_adverb"] = [_node(clause.opening_adverb, "advmod", verb)]
+        parts: _Parts = {"verb": [verb]}
+        for name in ("opening_adverb", "adverb"):
+            if adverb := getattr(clause, name):
+                parts[name] = [_node(adverb, "advmod", verb)]
         if clause.subject:
             parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
         if clause.tense == "future":
-            parts["auxiliary"] = [_node(self._only("auxiliary"), "aux", verb)]
-        if clause.adverb:
-            parts["adverb"] = [_node(clause.adverb, "advmod", verb)]
+            parts["auxiliary"] = [self._only("auxiliary", "aux", verb)]
         if clause.object:
             parts["object"] = [self._noun_phrase(clause.object, "obj", verb, "accusative")]
         if clause.oblique:
@@ -111,25 +111,23 @@ class Speller:
         ending = rules["noun_number"][number] + rules["noun_case"][case]
         noun = _node(phrase.noun, deprel, head, number, ending, head.governor)
         suffix = rules["agreement_case"][case] + self._agreement(phrase)
-        parts: dict[str, list[_Node | _Phrase]] = {"noun": [noun]}
+        parts: _Parts = {"noun": [noun]}
         if phrase.determiner:
             parts["determiner"] = [_node(phrase.determiner, "det", noun, number, suffix)]
-        parts["adjectives"] = [self._adjective(each, noun, suffix) for each in phrase.adjectives]
+        parts["adjectives"] = [self._adjective(word, noun, suffix) for word in phrase.adjectives]
         if phrase.modifier:
             parts["modifier"] = [self._prepositional_phrase(phrase.modifier, "nmod", noun)]
         if phrase.relative:
             verb = self._verb(phrase.relative, "acl:relcl", noun, phrase)
             missing = "obj" if phrase.relative.subject else "nsubj"
-            relative = {
-                "relativiser": [_node(self._only("relativiser"), missing, verb)],
-                "clause": [self._clause(phrase.relative, verb)],
-            }
+            relative: _Parts = {"relativiser": [self._only("relativiser", missing, verb)]}
+            relative["clause"] = [self._clause(phrase.relative, verb)]
             parts["relative"] = [_Phrase("relative", relative)]
         return _Phrase("noun_phrase", parts)
 
     def _adjective(self, adjective: Adjective, noun: _Node, suffix: str) -> _Phrase:
         node = _node(adjective.word, "amod", noun, suffix=suffix)
-        degree = [_node(self._only("degree"), "advmod", node)] if adjective.strong else []
+        degree = [self._only("degree", "advmod", node)] if adjective.strong else []
         return _Phrase("adjective", {"adjective": [node], "degree": degree})
 
     def _prepositional_phrase(
@@ -139,8 +137,9 @@ class Speller:
         case = _node(phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor)
         return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
 
-    def _only(self, name: str) -> Word:
-        return self._lexicon[name].items[0]
+    def _only(self, name: str, deprel: str, head: _Node) -> _Node:
+        """Return the word of a list of one word."""
+        return _node(self._lexicon[name].items[0], deprel, head)
 
     def _agreement(self, phrase: NounPhrase) -> str:
         gender = self._rules["agreement_gender"][phrase.noun.gender]
@@ -150,14 +149,14 @@ class Speller:
 def _node(
     word: Word, deprel: str, head: _Node, form: str = "form", suffix: str = "", governor: str = ""
 ) -> _Node:
-    """A word with a suffix, unless its stem is empty; `governor` is what chooses the stem."""
+    """Return a word with a suffix, unless its stem is empty. `governor` chooses the stem."""
     stem = word.stem(governor)
     return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
 
 
 def _arranged(phrase: _Phrase, orders: Mapping[str, Sequence[str]]) -> list[_Node]:
-    found = []
+    nodes = []
     for name in orders[phrase.kind]:
         for part in phrase.parts.get(name, ()):
-            found += [part] if isinstance(part, _Node) else _arranged(part, orders)
-    return found
+            nodes += [part] if isinstance(part, _Node) else _arranged(part, orders)
+    return nodes

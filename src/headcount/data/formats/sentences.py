@@ -5,27 +5,20 @@ import re
 from collections.abc import Callable, Iterator
 
 from headcount.base.errors import UserError
-from headcount.data.archives import named
+from headcount.data.formats.markup import read_memory, read_segments
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
-from headcount.data.markup import read_memory, read_segments
 
 KEYED = frozenset({"sgm", "wmt"})
 """Formats whose segments have keys."""
 
-# What IWSLT writes about a talk; its title and description are translated, and stay.
+# IWSLT's lines about a talk. Its title and description are translated and stay.
 _ABOUT_TALK = re.compile(r"\s*</?(url|talkid|keywords|speaker|reviewer|translator|doc)\b")
 _TITLES = re.compile(r"</?(title|description)>")
 
 
 def read_sentences(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield the sentences of a raw text in its order. Reading is counted in `tally`.
-
-    `plain`: the lines. `moses`: the lines, with the characters that Moses's tokeniser wrote as
-    entities: a scorer's tokeniser would cut these to pieces, and count each. `ted`: the lines
-    without what is said about a talk, its title and description without their tags. `tsv`, `csv`:
-    one column. `sgm`, `wmt`: the segments. `tmx`: of each unit the sentence in the text's language,
-    empty if it has none or several.
+    """Yield the sentences of a raw text in its order and count in `tally`.
 
     Raises UserError for a damaged or unsuitable file, as late as at its end.
     """
@@ -33,6 +26,7 @@ def read_sentences(text: FoundText, tally: LineTally) -> Iterator[str]:
 
 
 def _moses(text: FoundText, tally: LineTally) -> Iterator[str]:
+    """Decode the entities of Moses's tokeniser, which a scorer's tokeniser would cut to pieces."""
     import sacremoses  # takes a quarter of a second that not every text needs
 
     yield from map(sacremoses.MosesDetokenizer().unescape_xml, text.lines(tally))
@@ -50,34 +44,31 @@ def _tsv(text: FoundText, tally: LineTally) -> Iterator[str]:
 
 
 def _csv(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield a column of a table whose quoted cells may hold separators and line ends."""
+    """Yield a column of a table whose quoted cells may have separators and line ends."""
     lines = (f"{line}\n" for line in text.lines(tally))
     rows = csv.reader(lines, delimiter=text.separator or ",", strict=True)
     try:
         yield from _column(((rows.line_num, row) for row in rows), text)
     except csv.Error as fault:
-        name = named(text.path, text.member, text.shown)
-        raise UserError(f"{name}:{rows.line_num}: not CSV ({fault}); mend the line") from None
+        raise UserError(f"{text.name}:{rows.line_num}: not CSV ({fault}); mend the line") from None
 
 
 def _column(rows: Iterator[tuple[int, list[str]]], text: FoundText) -> Iterator[str]:
-    """Yield one cell of each row. The first row has names if the column is called by a name."""
-
-    def fault(number: int, wanted: str, found: str) -> UserError:
-        return UserError(
-            f"{named(text.path, text.member, text.shown)}:{number}: expected {wanted}, found "
-            f"{found}; correct the column or the separator in config/corpora.yaml"
-        )
-
-    place = text.column
+    """Yield one cell of each row. The first row has names if the column is given by a name."""
+    place, hint = text.column, "correct the column or the separator in config/corpora.yaml"
     if isinstance(place, str):
         number, names = next(rows, (1, []))
         if place not in names:
-            raise fault(number, f"a column {place!r}", ", ".join(names) or "none")
+            listed = ", ".join(names) or "none"
+            raise UserError(
+                f"{text.name}:{number}: expected a column {place!r}, found {listed}; {hint}"
+            )
         place = names.index(place) + 1
     for number, cells in rows:
         if len(cells) < place:
-            raise fault(number, f"at least {place} columns", str(len(cells)))
+            raise UserError(
+                f"{text.name}:{number}: expected {place} columns, found {len(cells)}; {hint}"
+            )
         yield cells[place - 1]
 
 
