@@ -26,7 +26,7 @@ from headcount.training.processes import (
     add_up,
     agree,
     is_first,
-    own,
+    own_share,
     together,
 )
 
@@ -78,7 +78,7 @@ def train_command(bpe: Path, folder: Path, *run: str) -> Command:
 
 
 def test_one_process_shares_nothing_and_asks_nobody():
-    assert list(own("abc")) == [(0, "a"), (1, "b"), (2, "c")]
+    assert list(own_share("abc")) == [(0, "a"), (1, "b"), (2, "c")]
     numbers = torch.tensor([1.5])
     add_up([numbers])
     assert is_first() and agree(True) and not agree(False) and numbers.item() == 1.5
@@ -109,7 +109,7 @@ def test_processes_of_one_gpu_are_refused(monkeypatch, gpus, found):
     monkeypatch.setattr(platform, "node", lambda: "b" if gpus[2] == "b 1" else "a")
     if found == 3:
         return _require_own_gpus(store, 2, 3)
-    with pytest.raises(EnvironmentFault, match=f"a GPU for each of 3, found {found} for all"):
+    with pytest.raises(EnvironmentFault, match=f"expected 3 GPUs, found {found}"):
         _require_own_gpus(store, 2, 3)
 
 

@@ -247,7 +247,7 @@ def test_x03_a_lost_kept_update_costs_no_more_than_training_from_before_it(
     (kept,) = (tmp_path / "state").glob("*/kept/5.safetensors")
     kept.unlink()
     run.finish(tmp_path / "out", tmp_path / "state")
-    assert f"{kept}: gone or damaged, and without these weights" in capfd.readouterr().err
+    assert f"{kept}: missing or damaged" in capfd.readouterr().err
     assert outcome(tmp_path / "out") == uninterrupted
 
 

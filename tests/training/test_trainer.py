@@ -302,7 +302,7 @@ def test_keeping_weights_changes_nothing_else(make, average):
     for trainer in (plain, keeping):
         trainer.fit()
     assert same(plain.last(), keeping.last())
-    kept = load_weights(keeping.states.kept(2))
+    kept = load_weights(keeping.states.checkpoint(2))
     shorter = make(average=average, updates=2)
     shorter.fit()
     assert same(kept, shorter.last())  # the weights that were validated there

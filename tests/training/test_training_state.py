@@ -106,7 +106,7 @@ def test_kept_weights_are_whole_with_those_that_are_frozen(tmp_path):
     trainer = Trainer(model, TEXT, UNLIKE, settings, 3, StateStore(tmp_path, {"run": 1}, 30))
     trainer.fit()
     assert not model.output_bias.requires_grad
-    kept = load_weights(trainer.states.kept(1))
+    kept = load_weights(trainer.states.checkpoint(1))
     assert kept.keys() == dict(model.named_parameters()).keys()
 
 

@@ -1,7 +1,7 @@
 """Hard Concrete gates on heads: drawn anew for every update, learnt, and read off at the end.
 
 Source: Voita et al. 2019, section 6.1. The objective is the loss per target token plus
-λ · (expected number of open heads), so that λ is the price of one head in nats per target token.
+λ · (expected number of open heads), so the penalty weight λ is in nats per target token and head.
 """
 
 import numpy as np
@@ -32,45 +32,57 @@ class HeadGates(LearntMask):
         train: TrainSettings,
         seed: int,
     ):
-        """`train`: the settings of the fine-tuning, whose schedule is shared."""
         self.settings = settings
         self.family = HardConcrete(settings.temperature)
         super().__init__(run, grid, train, seed)
-        self.lambda_ = run.lambda_
+        self.penalty_weight = run.lambda_
         self.log_alpha = self.learnt
         self.history: list[Tensor] = [self.log_alpha.detach().clone()]
 
-    def objective(self, loss: Tensor) -> Tensor:
-        """Return the loss per target token plus the penalty of gates that are likely open."""
-        return loss + self.lambda_ * self.p_open().sum() if self.lambda_ else loss
+    def first(self) -> np.ndarray:
+        """Return log α [gated heads] before the first update."""
+        if self.settings.init != "glorot":
+            return np.full(len(self.gated), self.settings.init)
+        heads = self.grid.heads()
+        counts = [self.grid.counts[heads[i].kind][heads[i].layer] for i in self.gated]
+        limits = np.sqrt(6 / (2 * np.array(counts, dtype=float)))
+        return self._uniform(0, -1, 1).numpy() * limits
+
+    def sample(self, uniform: Tensor) -> Tensor:
+        """Return gates [gated heads] for uniform draws, differentiable by log α."""
+        noise = uniform.log() - (-uniform).log1p()
+        concrete = torch.sigmoid((noise + self.log_alpha) / self.family.temperature)
+        stretched = concrete * (self.family.high - self.family.low) + self.family.low
+        return stretched.clamp(0, 1)
+
+    def p_open(self) -> Tensor:
+        """Return the probability [gated heads] that a gate is not 0, differentiable by log α."""
+        return torch.sigmoid(self.log_alpha - self.family.zero_shift)
 
     def rate(self) -> float:
-        """The settings' own, or in proportion to that of the weights."""
+        """Return the rate of the settings, or in proportion to the rate of the weights."""
         rate = self.settings.lr
         if self.settings.lr_schedule != "constant":
             rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
         return rate
 
     def at_validation(self) -> Tensor:
-        """The gates of test time, [heads] of the whole model; log α is put on record."""
+        """Return the gates of test time, [heads] of the whole model, and record log α."""
         self.history.append(self.log_alpha.detach().clone())
         return self.test_time()
 
-    def test_time(self) -> Tensor:
-        """Every head's gate once training is over, [heads] of the whole model."""
-        gates = torch.ones(self.grid.size)
-        found = self.family.at_test(self.log_alpha.detach().numpy())
-        gates[self.gated] = torch.from_numpy(found).float()
-        return gates
+    def final(self) -> np.ndarray:
+        """Return the gates [gated heads] of test time."""
+        return self.family.at_test(self.log_alpha.detach().numpy())
 
     def at_end(self) -> dict[str, np.ndarray]:
-        """What `read_off` says of gated heads, and the gates of all at test time."""
-        found = self.read_off(self.log_alpha.detach().numpy())
-        whole = {name: self.whole(values) for name, values in found.items()}
-        return {**whole, "gate": self.test_time().numpy()}
+        """Return the statistics of `read_off` for all heads."""
+        statistics = self.read_off(self.log_alpha.detach().numpy())
+        whole = {name: self.of_all_heads(values) for name, values in statistics.items()}
+        return whole | super().at_end()
 
     def read_off(self, log_alpha: np.ndarray) -> dict[str, np.ndarray]:
-        """log α [gated heads] with the probabilities and the gates of test time that follow."""
+        """Return log α [gated heads] with the probabilities and the gates of test time."""
         return {
             "log_alpha": log_alpha,
             "p_zero": self.family.p_zero(log_alpha),
@@ -78,30 +90,10 @@ class HeadGates(LearntMask):
             "gate": self.family.at_test(log_alpha),
         }
 
-    def sample(self, uniform: Tensor) -> Tensor:
-        """Gates [gated heads] for uniform draws, differentiable by log α."""
-        noise = uniform.log() - (-uniform).log1p()
-        concrete = torch.sigmoid((noise + self.log_alpha) / self.family.temperature)
-        stretched = concrete * (self.family.high - self.family.low) + self.family.low
-        return stretched.clamp(0, 1)
-
-    def p_open(self) -> Tensor:
-        """Probability [gated heads] that a gate is not 0, differentiable by log α."""
-        return torch.sigmoid(self.log_alpha - self.family.zero_shift)
-
     def state(self) -> Weights:
-        """log α, its record, and Adam's moments."""
+        """Return log α, its history, and Adam's moments."""
         return {**super().state(), "history": torch.stack(self.history)}
 
     def restore(self, state: Weights) -> None:
         super().restore(state)
         self.history = list(state["history"])
-
-    def first(self) -> np.ndarray:
-        """log α [gated heads] before the first update."""
-        if self.settings.init != "glorot":
-            return np.full(len(self.gated), self.settings.init)
-        heads = self.grid.heads()
-        counts = [self.grid.counts[heads[i].kind][heads[i].layer] for i in self.gated]
-        limits = np.sqrt(6 / (2 * np.array(counts, dtype=float)))
-        return self._uniform(0, -1, 1).numpy() * limits

@@ -1,4 +1,4 @@
-"""Which K heads are to stay, learnt: relaxed draws of K heads, sharper from update to update.
+"""Exactly K heads that stay, learnt: relaxed draws of K heads, sharper from update to update.
 
 Source: Li, Cotterell and Sachan 2021, sections 3 and 4 (differentiable subset pruning).
 """
@@ -18,7 +18,7 @@ from headcount.training.learnt_mask import LearntMask
 
 TEMPERATURE_END = 1e-8
 COOLING = 0.25  # share of the updates in which the temperature falls
-_TINY = torch.finfo(torch.float64).tiny  # so that the logarithm of what is left is finite
+_TINY = torch.finfo(torch.float64).tiny  # so that the logarithm of the rest is finite
 
 
 class HeadSubset(LearntMask):
@@ -44,18 +44,18 @@ class HeadSubset(LearntMask):
         super().__init__(run, grid, train, seed)
 
     def first(self) -> np.ndarray:
-        """w [heads of the scope] before the first update: Glorot-uniform, as one row of weights."""
+        """Return w [heads of the scope] at the start: Glorot-uniform, as one row of weights."""
         limit = math.sqrt(6 / (1 + len(self.gated)))
         return self._uniform(0, -limit, limit).numpy()
 
     def temperature(self) -> float:
-        """τ of the update at hand: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
+        """Return τ of the current update: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
         start = self.settings.temperature_start
         share = max(0, self.update - 1) / (COOLING * self.train.updates)
         return start * (TEMPERATURE_END / start) ** min(share, 1.0)
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Multipliers [heads of the scope] for uniform draws; their sum is K.
+        """Return multipliers [heads of the scope] for uniform draws. Their sum is K.
 
         Σ_j p_j over j = 1 … K, with p_j = softmax(r_j / τ), r_1 = w − ln(−ln u) and
         r_(j+1) = r_j + ln(1 − p_j): K draws without repetition, one after another.
@@ -69,17 +69,11 @@ class HeadSubset(LearntMask):
         return total
 
     def rate(self) -> float:
-        """The settings' own, the same in every update."""
+        """Return the rate of the settings, the same in every update."""
         return self.settings.lr
 
-    def test_time(self) -> Tensor:
-        """1 for the K heads that stay and for all outside the scope, [heads] of the whole model."""
-        gates = torch.ones(self.grid.size)
-        order = rank_heads(self.learnt.detach().numpy())
-        gates[[self.gated[place] for place in order[self.kept :]]] = 0
-        return gates
-
-    def at_end(self) -> dict[str, np.ndarray]:
-        """w of the scope's heads, and which stay."""
-        w = self.whole(self.learnt.detach().numpy())
-        return {self.name: w, "gate": self.test_time().numpy()}
+    def final(self) -> np.ndarray:
+        """Return 1 for the K heads that stay, 0 for the others, [heads of the scope]."""
+        stays = np.zeros(len(self.gated))
+        stays[rank_heads(self.learnt.detach().numpy())[: self.kept]] = 1
+        return stays
