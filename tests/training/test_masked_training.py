@@ -18,7 +18,7 @@ from headcount.training import train as train_module
 from headcount.training.headmask import make_head_mask
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import mask_rows, slope_rows
+from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, head_rows
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -62,6 +62,11 @@ def state_of(trainer):
     """All tensors of the run's state but those of the head mask."""
     tensors = trainer.snapshot().tensors
     return {name: tensor for name, tensor in tensors.items() if "head_mask" not in name}
+
+
+def rows_of(trainer, columns, values):
+    rows = head_rows(trainer.model.grid.heads(), trainer.steps(), values)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def differing(one, other):
@@ -146,25 +151,11 @@ def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
         assert [row["first_pass_loss"] for row in plain.progress.curve] == [None] * 3
 
 
-@pytest.mark.slow
-def test_train_loss_is_that_of_the_masked_model(make, seen):
-    trainer = make("random-5", batch_tokens=21, peak_lr=1e-12, dropout=0.0)
-    trainer.fit()
-    with torch.no_grad():
-        losses = [
-            summed_loss(trainer.model, collate(TEXT, [0, 1, 2]), multiplier, 0.1).sum() / 12
-            for _, multiplier in seen[:3]
-        ]
-    mean = sum(map(float, losses)) / 3
-    assert trainer.progress.curve[0]["train_loss"] == pytest.approx(mean, abs=1e-5)
-    assert max(losses) - min(losses) > 1e-3
-
-
 @pytest.mark.parametrize("name", ["random-4", "impt-4", "impt-4-p0.5"])
 def test_frequencies_count_every_masked_head_once_an_update(make, seen, name):
     trainer = make(name)
     trainer.fit()
-    rows = mask_rows(trainer.progress, trainer.model.grid)
+    rows = rows_of(trainer, MASK_COLUMNS, trainer.progress.masks)
     assert [row["step"] for row in rows] == [3] * HEADS + [6] * HEADS + [7] * HEADS
     addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
     assert addresses == [tuple(head) for head in trainer.model.grid.heads()] * 3
@@ -178,12 +169,6 @@ def test_frequencies_count_every_masked_head_once_an_update(make, seen, name):
     assert masking == 7 or (name == "impt-4-p0.5" and 0 < masking < 7)
 
 
-def test_a_baseline_has_no_frequencies(make):
-    trainer = make("baseline")
-    trainer.fit()
-    assert mask_rows(trainer.progress, trainer.model.grid) == []
-
-
 @pytest.mark.parametrize(
     ("name", "unit"), [("impt-4", "sentence"), ("impt-4-token-held5", "token")]
 )
@@ -194,7 +179,7 @@ def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, s
     """
     trainer = make(name, accumulate=2, peak_lr=1e-12)
     trainer.fit()
-    rows, model = slope_rows(trainer.progress, trainer.model.grid), trainer.model
+    rows, model = rows_of(trainer, SLOPE_COLUMNS, trainer.progress.slopes), trainer.model
     assert [row["step"] for row in rows] == [3] * HEADS + [6] * HEADS + [7] * HEADS
     addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
     assert addresses == [tuple(head) for head in model.grid.heads()] * 3
@@ -213,24 +198,6 @@ def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, s
             assert found == pytest.approx(values.tolist(), rel=1e-4, abs=1e-5), column
     assert len(seen[0][0]) != len(seen[1][0])  # so a mean over batches would be another one
     assert any(row["slope_mean"] < 0 for row in rows) and any(row["slope_mean"] > 0 for row in rows)
-
-
-def test_slopes_are_those_of_the_updates_that_measured(make, seen):
-    """Here only some of the updates have a first pass; an interval without any has no rows."""
-    trainer = make("impt-4-p0.2", dev_interval=1)
-    trainer.fit()
-    measured = [bool((multiplier == 0).any()) for _, multiplier in seen]
-    assert 0 < sum(measured) < 7
-    rows = slope_rows(trainer.progress, trainer.model.grid)
-    assert [row["step"] for row in rows[::HEADS]] == [n for n in range(1, 8) if measured[n - 1]]
-    assert len(rows) == HEADS * sum(measured)
-
-
-@pytest.mark.parametrize("name", ["baseline", "random-4"])
-def test_no_slopes_without_first_passes(make, name):
-    trainer = make(name)
-    trainer.fit()
-    assert slope_rows(trainer.progress, trainer.model.grid) == []
 
 
 def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make):

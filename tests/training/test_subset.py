@@ -95,22 +95,6 @@ def test_the_temperature_falls_geometrically_and_stays():
     assert found == pytest.approx([0.1, math.sqrt(1e-9), 1e-8, 1e-8, 1e-8])
 
 
-def test_draws_follow_seed_and_update_alone():
-    one, again, other = make_subset(), make_subset(), make_subset(seed=3)
-    torch_state = torch.get_rng_state()
-    drawn = [choose(one, update).tolist() for update in (1, 2, 30000)]
-    assert [choose(again, update).tolist() for update in (30000, 2, 1)] == drawn[::-1]
-    assert [choose(other, update).tolist() for update in (1, 2, 30000)] != drawn
-    assert torch.equal(torch.get_rng_state(), torch_state)
-
-
-def test_w_begins_evenly_around_0():
-    """Within √(6 / 18) of 17 heads, each seed's own."""
-    drawn = np.array([make_subset(seed=seed).learnt.tolist() for seed in range(200)])
-    assert np.abs(drawn).max() == pytest.approx(math.sqrt(6 / 18), rel=0.01)
-    assert np.abs(drawn).max() < math.sqrt(6 / 18) and abs(drawn.mean()) < 0.02
-
-
 def test_the_k_largest_stay_equal_ones_in_flat_order():
     subset = make_subset("subset-enc_self-k2")
     with torch.no_grad():
@@ -158,17 +142,3 @@ def test_a_head_that_only_harms_is_given_up(monkeypatch):
         cost[3] = 1.0
         subset.learn(cost)  # ∂L/∂ξ
     assert subset.test_time().tolist() == [1, 1, 1, 0, *[1] * 13]
-
-
-def test_a_state_goes_on_to_the_same_last_bit():
-    first = make_subset("subset-all-k6")
-    for update in (1, 2, 3):
-        first.choose(None, [], update)
-        first.learn(torch.linspace(-1, 1, HEADS))
-    again = make_subset("subset-all-k6")
-    again.restore({name: tensor.clone() for name, tensor in first.state().items()})
-    for subset in (first, again):
-        subset.choose(None, [], 4)
-        subset.learn(torch.linspace(1, -2, HEADS))
-    assert torch.equal(first.learnt, again.learnt)
-    assert not torch.equal(first.learnt, make_subset("subset-all-k6").learnt)

@@ -8,14 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.training.learnt_mask import LearntMask
 from headcount.training.schedule import learning_rate
-from headcount.training.states import Weights
 
 
 class HeadGates(LearntMask):
@@ -23,21 +20,12 @@ class HeadGates(LearntMask):
 
     name = "log_alpha"
     stream = Stream.GATES
+    settings: GatesSettings
 
-    def __init__(
-        self,
-        run: PrunedSettings,
-        grid: HeadGrid,
-        settings: GatesSettings,
-        train: TrainSettings,
-        seed: int,
-    ):
-        self.settings = settings
-        self.family = HardConcrete(settings.temperature)
-        super().__init__(run, grid, train, seed)
-        self.penalty_weight = run.lambda_
-        self.log_alpha = self.learnt
-        self.history: list[Tensor] = [self.log_alpha.detach().clone()]
+    @property
+    def family(self) -> HardConcrete:
+        """The distribution of the gates."""
+        return HardConcrete(self.settings.temperature)
 
     def first(self) -> np.ndarray:
         """Return log α [gated heads] before the first update."""
@@ -51,13 +39,13 @@ class HeadGates(LearntMask):
     def sample(self, uniform: Tensor) -> Tensor:
         """Return gates [gated heads] for uniform draws, differentiable by log α."""
         noise = uniform.log() - (-uniform).log1p()
-        concrete = torch.sigmoid((noise + self.log_alpha) / self.family.temperature)
+        concrete = torch.sigmoid((noise + self.learnt) / self.family.temperature)
         stretched = concrete * (self.family.high - self.family.low) + self.family.low
         return stretched.clamp(0, 1)
 
     def p_open(self) -> Tensor:
         """Return the probability [gated heads] that a gate is not 0, differentiable by log α."""
-        return torch.sigmoid(self.log_alpha - self.family.zero_shift)
+        return torch.sigmoid(self.learnt - self.family.zero_shift)
 
     def rate(self) -> float:
         """Return the rate of the settings, or in proportion to the rate of the weights."""
@@ -66,18 +54,13 @@ class HeadGates(LearntMask):
             rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
         return rate
 
-    def at_validation(self) -> Tensor:
-        """Return the gates of test time, [heads] of the whole model, and record log α."""
-        self.history.append(self.log_alpha.detach().clone())
-        return self.test_time()
-
     def final(self) -> np.ndarray:
         """Return the gates [gated heads] of test time."""
-        return self.family.at_test(self.log_alpha.detach().numpy())
+        return self.family.at_test(self.learnt.detach().numpy())
 
     def at_end(self) -> dict[str, np.ndarray]:
         """Return the statistics of `read_off` for all heads."""
-        statistics = self.read_off(self.log_alpha.detach().numpy())
+        statistics = self.read_off(self.learnt.detach().numpy())
         whole = {name: self.of_all_heads(values) for name, values in statistics.items()}
         return whole | super().at_end()
 
@@ -90,10 +73,7 @@ class HeadGates(LearntMask):
             "gate": self.family.at_test(log_alpha),
         }
 
-    def state(self) -> Weights:
-        """Return log α, its history, and Adam's moments."""
-        return {**super().state(), "history": torch.stack(self.history)}
-
-    def restore(self, state: Weights) -> None:
-        super().restore(state)
-        self.history = list(state["history"])
+    def statistics(self) -> list[list[list[float]]]:
+        """Return the numbers of `read_off` of each gated head, at the start and validations."""
+        columns = [list(self.read_off(log_alpha.numpy()).values()) for log_alpha in self.history]
+        return [np.column_stack(of_step).tolist() for of_step in columns]

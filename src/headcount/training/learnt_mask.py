@@ -1,13 +1,13 @@
 """Multipliers that a training learns: one number a head, and draws around it for every update."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.random_streams import Stream
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
@@ -31,17 +31,27 @@ class LearntMask(HeadMask):
 
     name: ClassVar[str]  # of the learnt numbers, in states and in heads.csv
     stream: ClassVar[Stream]
-    penalty_weight = 0.0  # λ of the expected number of open heads
 
-    def __init__(self, run: PrunedSettings, grid: HeadGrid, train: TrainSettings, seed: int):
-        """`train`: the settings of the fine-tuning, whose schedule is shared."""
+    def __init__(
+        self,
+        run: PrunedSettings,
+        grid: HeadGrid,
+        settings: Any,
+        train: TrainSettings,
+        seed: int,
+    ):
+        """`settings`: of the gates or subsets. `train`: of the fine-tuning, with its schedule."""
+        self.run = run
+        self.penalty_weight = run.lambda_  # of the expected number of open heads
         self.grid = grid
+        self.settings = settings
         self.train = train
         self.seed = seed
         self.gated = [i for i, head in enumerate(grid.heads()) if head.kind in run.kinds]
         self.learnt = torch.from_numpy(self.first()).requires_grad_()
         self.optimiser = torch.optim.Adam([self.learnt], **ADAM)
         self.update = 0  # the newest update that `choose` has served
+        self.history = [self.learnt.detach().clone()]  # at the start and at every validation
         self._drawn = torch.empty(0)
 
     def first(self) -> np.ndarray:
@@ -90,18 +100,24 @@ class LearntMask(HeadMask):
         self.optimiser.step()
 
     def at_validation(self) -> Tensor:
-        """Return the multipliers of test time, [heads] of the whole model."""
+        """Return the multipliers of test time, and record the learnt numbers."""
+        self.history.append(self.learnt.detach().clone())
         return self.test_time()
 
     def state(self) -> Weights:
-        """Return the learnt numbers, and Adam's moments."""
-        moments = self.optimiser.state[self.learnt]
-        return {self.name: self.learnt.detach(), **{name: moments[name] for name in MOMENTS}}
+        """Return the learnt numbers, their history, and Adam's moments."""
+        moments = {name: self.optimiser.state[self.learnt][name] for name in MOMENTS}
+        return {self.name: self.learnt.detach(), "history": torch.stack(self.history), **moments}
 
     def restore(self, state: Weights) -> None:
+        self.history = list(state["history"])
         with torch.no_grad():
             self.learnt.copy_(state[self.name])
         self.optimiser.state[self.learnt] = {name: state[name] for name in MOMENTS}
+
+    def gated_heads(self) -> list[Head]:
+        """Return the heads of the scope."""
+        return [self.grid.heads()[position] for position in self.gated]
 
     def of_all_heads(self, values: np.ndarray) -> np.ndarray:
         """Return values of the gated heads as values of all heads, NaN for the others."""

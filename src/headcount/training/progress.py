@@ -39,8 +39,9 @@ class Progress:
     slopes_since: list[list[float]] = field(default_factory=list)
     masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
-    masks: list[list[int]] = field(default_factory=list)  # `masked_since` at each row of the curve
-    # At each row of the curve, for each head, mean and deviation of ∂L/∂ξ, and mean importance.
+    # At each row of the curve, for each head: share of the updates that masked it; mean and
+    # deviation of ∂L/∂ξ, and mean importance. Empty where nothing was masked or measured.
+    masks: list[list[list[float]]] = field(default_factory=list)
     slopes: list[list[list[float]]] = field(default_factory=list)
 
     def add_choice(self, choice: Choice, target_tokens: int) -> None:
@@ -82,9 +83,10 @@ class Progress:
             round(self.seconds, 2),
             self.first_pass_loss_since / passed if passed else None,
         )
-        self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
-        self.masks.append(self.masked_since)
+        interval = self.update - (self.curve[-1]["step"] if self.curve else 0)
+        self.masks.append([[count / interval] for count in self.masked_since])
         self.slopes.append(self._slopes())
+        self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
         self.masked_since, self.slopes_since, self.first_pass_sentences_since = [], [], 0
         self.loss_since = self.seconds_since = self.first_pass_loss_since = 0.0
         self.target_tokens_since = self.tokens_since = self.first_pass_tokens_since = 0

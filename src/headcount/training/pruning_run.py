@@ -10,6 +10,7 @@ import torch
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.files import write_csv
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
@@ -22,8 +23,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.training.gates import HeadGates
 from headcount.training.learnt_mask import LearntMask
 from headcount.training.subset import HeadSubset
-from headcount.training.train import Trainer
-from headcount.training.training_run import ModelRun, Row, write_rows
+from headcount.training.training_run import ModelRun, Row, head_rows
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
 _ENCODER = ("encoder.", "encoder_norm.", "embedding_norms.0.", "own_src_embedding.")
@@ -138,7 +138,8 @@ class PruningRun(ModelRun):
             values = mask.at_end() if mask else {"gate": gates}
             smaller = remove_heads(model, mask.test_time()) if mask else model
             if isinstance(mask, HeadGates):
-                write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(mask, trainer))
+                rows = head_rows(mask.gated_heads(), [0, *trainer.steps()], mask.statistics())
+                write_csv(folder / "gates.csv", GATE_COLUMNS, rows)
             facts = self.write_facts(folder, trainer, smaller)
             save_pruned(folder, smaller, facts, grid, names, values)
 
@@ -212,16 +213,3 @@ def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
     if run.scope == "enc_self":
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.startswith(_ENCODER))
-
-
-def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
-    """Return the gates at step 0 and at every validation, a row per gated head."""
-    steps = [0, *(row["step"] for row in trainer.progress.curve)]
-    heads = gates.grid.heads()
-    rows = []
-    for step, log_alpha in zip(steps, gates.history, strict=True):
-        columns = [values.tolist() for values in gates.read_off(log_alpha.numpy()).values()]
-        for position, *numbers in zip(gates.gated, *columns, strict=True):
-            cells = (step, *heads[position], *numbers)
-            rows.append(dict(zip(GATE_COLUMNS, cells, strict=True)))
-    return rows

@@ -9,11 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import SubsetSettings, TrainSettings
+from headcount.base.settings.train import SubsetSettings
 from headcount.training.learnt_mask import LearntMask
 
 TEMPERATURE_END = 1e-8
@@ -30,18 +28,7 @@ class HeadSubset(LearntMask):
 
     name = "w"
     stream = Stream.SUBSET
-
-    def __init__(
-        self,
-        run: PrunedSettings,
-        grid: HeadGrid,
-        settings: SubsetSettings,
-        train: TrainSettings,
-        seed: int,
-    ):
-        self.settings = settings
-        self.kept = run.heads
-        super().__init__(run, grid, train, seed)
+    settings: SubsetSettings
 
     def first(self) -> np.ndarray:
         """Return w [heads of the scope] at the start: Glorot-uniform, as one row of weights."""
@@ -62,7 +49,7 @@ class HeadSubset(LearntMask):
         """
         scores = self.learnt - (-uniform.log()).log()
         total = torch.zeros_like(scores)
-        for _ in range(self.kept):
+        for _ in range(self.run.heads):
             chances = torch.softmax(scores / self.temperature(), 0)
             total = total + chances
             scores = scores + (1 - chances).clamp_min(_TINY).log()
@@ -75,5 +62,5 @@ class HeadSubset(LearntMask):
     def final(self) -> np.ndarray:
         """Return 1 for the K heads that stay, 0 for the others, [heads of the scope]."""
         stays = np.zeros(len(self.gated))
-        stays[rank_heads(self.learnt.detach().numpy())[: self.kept]] = 1
+        stays[rank_heads(self.learnt.detach().numpy())[: self.run.heads]] = 1
         return stays

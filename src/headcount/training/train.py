@@ -108,6 +108,10 @@ class Trainer:
         step = self.progress.best_update if best else self.progress.update
         return next(row for row in self.progress.curve if row["step"] == step)
 
+    def steps(self) -> list[int]:
+        """Return the updates after which the model was validated."""
+        return [row["step"] for row in self.progress.curve]
+
     def last(self) -> Weights:
         """Return the averaged weights at the last validation, frozen ones included."""
         return dict(self.averaged.named_parameters())

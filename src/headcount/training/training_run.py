@@ -1,7 +1,7 @@
 """A training run from files to files: text in, model and curve out."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from headcount.base import command
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head
 from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import Run, write_run
@@ -21,12 +21,15 @@ from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
 from headcount.training.processes import agree, is_first, together
-from headcount.training.progress import CURVE_COLUMNS, Progress
+from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
+"""Share of the updates since the last validation that masked the head. None in a baseline."""
 SLOPE_COLUMNS = (*MASK_COLUMNS[:-1], "slope_mean", "slope_sd", "importance")
+"""Mean and SD of ∂L(x)/∂ξ at ξ = 1 over the sentences of these updates, nats, above 0 where the
+loss would fall without the head. Mean importance, before any moving average, in the run's unit."""
 Row = dict[str, Any]
 Places = tuple[StateStore, Path] | tuple[None, None]
 
@@ -154,9 +157,12 @@ class TrainingRun(ModelRun):
             for update in self.train.keep_updates:
                 weights = states.load_checkpoint(update)
                 save_weights(folder / "updates" / f"{update}.safetensors", weights)
-            progress, grid = trainer.progress, model.grid
-            write_rows(folder / "masks.csv", MASK_COLUMNS, mask_rows(progress, grid))
-            write_rows(folder / "slopes.csv", SLOPE_COLUMNS, slope_rows(progress, grid))
+            heads, steps, progress = model.grid.heads(), trainer.steps(), trainer.progress
+            masks, slopes = (
+                head_rows(heads, steps, values) for values in (progress.masks, progress.slopes)
+            )
+            write_csv(folder / "masks.csv", MASK_COLUMNS, masks)
+            write_csv(folder / "slopes.csv", SLOPE_COLUMNS, slopes)
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
@@ -177,34 +183,15 @@ def _pick_precision(states: StateStore, device: torch.device, width: int) -> str
     return precision
 
 
-def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
-    """Return how often each head was masked, a row per validation and head, none in a baseline.
-
-    `step` is the last update of the interval that ends with the validation, `masked` the share of
-    the interval's updates that masked the head, 0 to 1.
-    """
-    rows, start = [], 0
-    for validation, counts in zip(progress.curve, progress.masks, strict=True):
-        step = validation["step"]
-        for address, count in zip(grid.heads() if counts else [], counts, strict=True):
-            rows.append({"step": step, **address._asdict(), "masked": count / (step - start)})
-        start = step
-    return rows
-
-
-def slope_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
-    """Return the first passes' measurements, a row per validation and head, none without passes.
-
-    Over all sentences of the interval that ends with update `step`: mean and standard deviation of
-    ∂L(x)/∂ξ at ξ = 1, nats, above 0 where the loss would fall without the head. Also the mean
-    importance in an update, before any moving average, in the unit of the run.
-    """
-    rows = []
-    for validation, slopes in zip(progress.curve, progress.slopes, strict=True):
-        for address, numbers in zip(grid.heads() if slopes else [], slopes, strict=True):
-            cells = (validation["step"], *address, *numbers)
-            rows.append(dict(zip(SLOPE_COLUMNS, cells, strict=True)))
-    return rows
+def head_rows(
+    heads: Sequence[Head], steps: Sequence[int], values: Sequence[Sequence[Sequence[float]]]
+) -> list[list[Any]]:
+    """Return step, address and numbers of each head in a row, from the numbers at every step."""
+    return [
+        [step, *head, *numbers]
+        for step, of_step in zip(steps, values, strict=True)
+        for head, numbers in zip(heads if of_step else [], of_step, strict=True)
+    ]
 
 
 def write_rows(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
