@@ -115,7 +115,7 @@ def read_single_effects(path: Path, grid: HeadGrid, columns: Sequence[str] = COL
     heads = [Head(row["kind"], int(row["layer"]), int(row["head"])) for row in single]
     if heads != grid.heads():
         raise UserError(
-            f"{path}: expected the effect on {DEV} of each of {grid.size} heads, found "
-            f"{len(heads)} of other heads; this file belongs to another model"
+            f"{path}: expected the effects on {DEV} of the {grid.size} heads of this model, found "
+            f"{len(heads)}; this file belongs to another model"
         )
     return np.array([float(row["delta"]) for row in single])
