@@ -26,7 +26,7 @@ SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped"
 
 @dataclass(frozen=True)
 class Score:
-    """One corpus score; larger is better."""
+    """One corpus score. Larger is better."""
 
     metric: str  # bleu, chrf or bleu_tok_lc
     score: float  # points, 0–100
@@ -142,7 +142,7 @@ def score_files(
 def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
     """Return a warning for every test set whose translations hardly fit the references.
 
-    `scores`: as `score_files` returns them; `targets`: the `.tgt` of each test set.
+    `scores`: the result of `score_files`. `targets`: the `.tgt` of each test set.
     """
     advice = "check that the model is trained enough and translates in the direction of the pair"
     warnings = []
@@ -160,7 +160,7 @@ def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) ->
 
 
 def _script(path: Path) -> str:
-    """Return the script of most letters of a text, such as LATIN; empty without letters."""
+    """Return the script of most letters of a text, such as LATIN. Empty without letters."""
     counts: Counter[str] = Counter()
     for letter, count in Counter(path.read_text(encoding="utf-8")).items():
         if letter.isalpha():
