@@ -11,7 +11,6 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
-from headcount.training import train as train_module
 from headcount.training.gates import HeadGates
 from headcount.training.pruning_run import GATE_COLUMNS, freeze_outside
 from headcount.training.schedule import ADAM
@@ -161,47 +160,6 @@ def test_enc_self_trains_the_norm_of_the_encoders_embeddings_too():
     freeze_outside(model, PrunedSettings.model_validate("gates-enc_self-l0.1"))
     norms = {name: w.requires_grad for name, w in model.embedding_norms.named_parameters()}
     assert norms == {"0.weight": True, "0.bias": True, "1.weight": False, "1.bias": False}
-
-
-def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, monkeypatch):
-    seen = []
-
-    def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.indices, torch.initial_seed(), multiplier))
-        return summed_loss(model, batch, multiplier, smoothing)
-
-    monkeypatch.setattr(train_module, "summed_loss", watch)
-    ends, data, dropout = [], [], []
-    for name in ("gates-all-l0", "gates-all-l2"):
-        trainer = make(name, train=TrainSettings(batch_tokens=14, accumulate=3), updates=4)
-        before = {name: weight.clone() for name, weight in trainer.weights.items()}
-        after = weights_after(trainer)
-        assert not any(torch.equal(before[name], after[name]) for name in before)
-        ends.append(trainer.snapshot().tensors)
-        data.append([ids for ids, *_ in seen])
-        dropout.append([number for _, number, _ in seen])
-        # One draw serves the three batches of an update, and no two updates.
-        draws = [seen[i : i + 3] for i in range(0, 12, 3)]
-        assert all(len({id(multiplier) for *_, multiplier in update}) == 1 for update in draws)
-        assert len({tuple(update[0][2].tolist()) for update in draws}) == 4
-        seen.clear()
-    assert data[0] == data[1]
-    assert dropout[0] == dropout[1] and len(set(dropout[0])) == 12  # one for each batch
-    assert not torch.equal(ends[0]["head_mask/log_alpha"], ends[1]["head_mask/log_alpha"])
-
-
-def test_f40_the_dev_set_is_scored_under_the_gates_of_test_time(make):
-    train = TrainSettings(batch_tokens=14, average="none")
-    trainer = make("gates-all-l0.5", train=train, lr=0.5, updates=3, init="glorot")
-    trainer.fit()
-    gates = trainer.head_mask.test_time()
-    assert set(gates.tolist()) == {0, 1}
-    with torch.no_grad():
-        model = trainer.model.eval()
-        loss = sum(summed_loss(model, collate(DEV, [i]), gates) for i in range(2)) / 7
-        without = sum(summed_loss(model, collate(DEV, [i])) for i in range(2)) / 7
-    assert trainer.progress.curve[-1]["dev_loss"] == pytest.approx(float(loss), abs=1e-5)
-    assert abs(float(loss - without)) > 1e-3
 
 
 def test_gates_are_recorded_at_the_start_and_at_every_validation(make):

@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model, make_settings
+from small_models import UNEVEN, make_settings
 
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.data.batches import ParallelText
-from headcount.training.pruning_run import freeze_outside
-from headcount.training.states import StateStore
 from headcount.training.subset import HeadSubset
-from headcount.training.train import Trainer
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1
@@ -103,33 +100,6 @@ def test_the_k_largest_stay_equal_ones_in_flat_order():
     found = subset.at_end()
     assert found["w"][:5].tolist() == [0.5, -1, 0.5, 0.5, 2] and np.isnan(found["w"][5:]).all()
     assert found["gate"].tolist() == subset.test_time().tolist()
-
-
-@pytest.fixture
-def make(tmp_path):
-    """Makes a trainer with a subset on a small model with dropout."""
-
-    def trainer(name="subset-all-k6", states=None, **changes):
-        model = make_model(heads=UNEVEN, dropout=0.2, src_size=11)
-        freeze_outside(model, PrunedSettings.model_validate(name))
-        states = states or StateStore(tmp_path, {"run": name}, 1e9)
-        subset = make_subset(name, **changes)
-        return Trainer(model, TEXT, DEV, TUNING, 2, states, subset)
-
-    return trainer
-
-
-@pytest.mark.parametrize(("name", "left"), [("subset-all-k6", 6), ("subset-enc_self-k2", 14)])
-def test_exactly_k_heads_of_the_scope_are_left_and_w_has_moved(make, monkeypatch, name, left):
-    """Of all 6; of the encoder's five 2, and the twelve others."""
-    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", 1.0)
-    trainer = make(name, temperature_start=5.0)
-    before = trainer.head_mask.learnt.detach().clone()
-    trainer.fit()
-    subset = trainer.head_mask
-    assert int(subset.test_time().sum()) == left
-    assert (subset.learnt.detach() - before).abs().max() > 0.1
-    assert all(math.isfinite(row["dev_loss"]) for row in trainer.progress.curve)
 
 
 def test_a_head_that_only_harms_is_given_up(monkeypatch):

@@ -139,23 +139,6 @@ def test_patience_ends_training_when_dev_loss_has_not_fallen(
     assert again.progress == trainer.progress
 
 
-def test_patience_counts_on_where_a_training_is_taken_up(make, monkeypatch):
-    # Two of three validations without a fall lie before the stop after update 8, one behind it.
-    asked = []
-    monkeypatch.setattr(
-        train_module, "mean_loss", lambda *_: asked.append(0) or PLANTED[len(asked) - 1]
-    )
-    whole, begun, other = (make(updates=14, patience=3, dropout=0.3) for _ in range(3))
-    whole.fit()
-    asked.clear()
-    begun.settings = begun.settings.model_copy(update={"updates": 8})
-    begun.fit()
-    other.states = begun.states
-    other.fit()
-    assert (begun.progress.update, other.progress.update, len(asked)) == (8, 10, 5)
-    assert same(weights_of(other), weights_of(whole)) and same(other.best, whole.best)
-
-
 def test_best_is_the_lowest_dev_loss(make):
     # Three lines learnt by heart help at first, then not.
     short = {"updates": 9, "warmup_updates": 1, "average": "none", "dev_interval": 3}
