@@ -204,3 +204,8 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     a, b = vocabulary.pieces([4, 5])
     (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
     assert read_sources(PairFolder(tmp_path), 2, longest=2) == [[4, 5], [5]]
+
+
+def test_a_batch_size_twice_is_a_fault():
+    with pytest.raises(ValueError, match="expected each number once"):
+        SpeedSettings(batch_sizes=[1, 1])

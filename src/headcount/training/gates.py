@@ -37,14 +37,12 @@ class HeadGates(LearntMask):
         return self._uniform(0, -1, 1).numpy() * limits
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Return gates [gated heads] for uniform draws, differentiable by log α."""
         noise = uniform.log() - (-uniform).log1p()
         concrete = torch.sigmoid((noise + self.learnt) / self.family.temperature)
         stretched = concrete * (self.family.high - self.family.low) + self.family.low
         return stretched.clamp(0, 1)
 
     def p_open(self) -> Tensor:
-        """Return the probability [gated heads] that a gate is not 0, differentiable by log α."""
         return torch.sigmoid(self.learnt - self.family.zero_shift)
 
     def rate(self) -> float:
@@ -54,26 +52,10 @@ class HeadGates(LearntMask):
             rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
         return rate
 
-    def final(self) -> np.ndarray:
-        """Return the gates [gated heads] of test time."""
-        return self.family.at_test(self.learnt.detach().numpy())
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
+        return self.family.at_test(learnt)
 
-    def at_end(self) -> dict[str, np.ndarray]:
-        """Return the statistics of `read_off` for all heads."""
-        statistics = self.read_off(self.learnt.detach().numpy())
-        whole = {name: self.of_all_heads(values) for name, values in statistics.items()}
-        return whole | super().at_end()
-
-    def read_off(self, log_alpha: np.ndarray) -> dict[str, np.ndarray]:
+    def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
         """Return log α [gated heads] with the probabilities and the gates of test time."""
-        return {
-            "log_alpha": log_alpha,
-            "p_zero": self.family.p_zero(log_alpha),
-            "p_one": self.family.p_one(log_alpha),
-            "gate": self.family.at_test(log_alpha),
-        }
-
-    def statistics(self) -> list[list[list[float]]]:
-        """Return the numbers of `read_off` of each gated head, at the start and validations."""
-        columns = [list(self.read_off(log_alpha.numpy()).values()) for log_alpha in self.history]
-        return [np.column_stack(of_step).tolist() for of_step in columns]
+        chances = {"p_zero": self.family.p_zero(learnt), "p_one": self.family.p_one(learnt)}
+        return {self.name: learnt, **chances, "gate": self.gates_of(learnt)}

@@ -70,18 +70,30 @@ class LearntMask(HeadMask):
         """Return the learning rate of the current update."""
         raise NotImplementedError
 
-    def final(self) -> np.ndarray:
-        """Return the multipliers [gated heads] once training is over."""
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
+        """Return the multipliers [gated heads] of test time for learnt numbers."""
         raise NotImplementedError
+
+    def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
+        """Return statistics [gated heads] of learnt numbers by name, with the gates last."""
+        return {self.name: learnt, "gate": self.gates_of(learnt)}
 
     def test_time(self) -> Tensor:
         """Return every head's multiplier once training is over, [heads] of the whole model."""
-        return self._with_ungated(torch.from_numpy(self.final()))
+        return self._with_ungated(torch.from_numpy(self.gates_of(self.learnt.detach().numpy())))
 
     def at_end(self) -> dict[str, np.ndarray]:
         """Return statistics of all heads for heads.csv. A head stays if its `gate` is not 0."""
-        learnt = self.of_all_heads(self.learnt.detach().numpy())
-        return {self.name: learnt, "gate": self.test_time().numpy()}
+        whole = {}
+        for name, values in self.read_off(self.learnt.detach().numpy()).items():
+            whole[name] = np.full(self.grid.size, np.nan)  # for heads without a gate
+            whole[name][self.gated] = values
+        return whole | {"gate": self.test_time().numpy()}
+
+    def statistics(self) -> list[list[list[float]]]:
+        """Return the statistics of each gated head, at the start and at every validation."""
+        columns = [list(self.read_off(learnt.numpy()).values()) for learnt in self.history]
+        return [np.column_stack(of_step).tolist() for of_step in columns]
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """Draw every multiplier. Its gradient is wanted."""
@@ -118,12 +130,6 @@ class LearntMask(HeadMask):
     def gated_heads(self) -> list[Head]:
         """Return the heads of the scope."""
         return [self.grid.heads()[position] for position in self.gated]
-
-    def of_all_heads(self, values: np.ndarray) -> np.ndarray:
-        """Return values of the gated heads as values of all heads, NaN for the others."""
-        whole = np.full(self.grid.size, np.nan)
-        whole[self.gated] = values
-        return whole
 
     def _with_ungated(self, multipliers: Tensor) -> Tensor:
         """Return multipliers of the gated heads as multipliers of all heads, 1 for the others."""

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO, TypeVar
 
@@ -23,6 +22,7 @@ from torch import Tensor
 from headcount.base.errors import EnvironmentFault, UserError
 
 T = TypeVar("T")
+_Other = tuple[subprocess.Popen, IO[str]]  # a process that the first one started, and its prints
 
 _HERE = "here"  # number of processes that have come, in the store of the first
 PATIENCE = 20  # seconds in which a process that has nothing left to do is expected to end
@@ -183,39 +183,22 @@ def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Other:
-    """A process that the first one has started, and a file with its prints."""
-
-    rank: int
-    process: subprocess.Popen
-    prints: IO[str]
-
-    def last_line(self) -> str:
-        """Return the line that it printed last."""
-        self.prints.seek(0)
-        return (["it said nothing"] + self.prints.read().splitlines())[-1]
-
-
 @contextmanager
 def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
     """Run this command in another process, which ends with this context.
 
-    It finds the first one by torchrun's variables, and HEADCOUNT_JOB ends it with that one.
+    It finds the first process by torchrun's variables, and HEADCOUNT_JOB ends it with that one.
     """
     env = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "HEADCOUNT_JOB": os.getpid()}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    env = os.environ | {name: str(value) for name, value in env.items()}
+    command = [sys.executable, *sys.argv]
     with (
         tempfile.TemporaryFile("w+") as prints,
-        subprocess.Popen(
-            [sys.executable, *sys.argv],
-            env=os.environ | {name: str(value) for name, value in env.items()},
-            stdout=prints,
-            stderr=prints,
-        ) as process,
+        subprocess.Popen(command, env=env, stdout=prints, stderr=prints) as process,
     ):
         try:
-            yield _Other(rank, process, prints)
+            yield process, prints
         finally:
             try:
                 process.wait(PATIENCE)
@@ -225,11 +208,12 @@ def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
 
 def _require_none_failed(others: list[_Other], cause: RuntimeError | None = None) -> None:
     """Raise EnvironmentFault, with the last line of each process that has failed."""
-    failed = [
-        f"process {other.rank + 1} ended with {other.process.returncode}: {other.last_line()}"
-        for other in others
-        if other.process.poll()
-    ]
+    failed = []
+    for number, (process, prints) in enumerate(others, start=2):
+        if process.poll():
+            prints.seek(0)
+            line = (["it said nothing"] + prints.read().splitlines())[-1]
+            failed.append(f"process {number} ended with {process.returncode}: {line}")
     if failed:
         raise EnvironmentFault(
             f"of the {len(others) + 1} processes of this training {'; '.join(failed)}. The same "

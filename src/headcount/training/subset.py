@@ -56,11 +56,10 @@ class HeadSubset(LearntMask):
         return total
 
     def rate(self) -> float:
-        """Return the rate of the settings, the same in every update."""
         return self.settings.lr
 
-    def final(self) -> np.ndarray:
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
         """Return 1 for the K heads that stay, 0 for the others, [heads of the scope]."""
-        stays = np.zeros(len(self.gated))
-        stays[rank_heads(self.learnt.detach().numpy())[: self.run.heads]] = 1
-        return stays
+        gates = np.zeros(len(self.gated))
+        gates[rank_heads(learnt)[: self.run.heads]] = 1
+        return gates

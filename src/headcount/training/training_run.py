@@ -55,28 +55,24 @@ class Session:
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
         states = StateStore(self.state, identity, self.save_seconds)
-        with together(settings.processes, gpus=identity["device"] == "cuda"):
-            if is_first():
-                with states.locked():
-                    yield from self._committed(states, out)
-            else:
-                yield (None, None) if agree(False) else (states, out)
-
-    def _committed(self, states: StateStore, out: Path) -> Iterator[Places]:
-        """Yield as `unfinished` in the first process, and put the outputs in their places."""
         finished = states.finished
-        if agree(finished.is_whole()):
-            print(f"trained before; outputs taken from {finished.folder}", file=sys.stderr)
-            yield None, None
-        else:
-            if finished.folder.exists():
-                print(f"{finished.folder}: damaged, so not taken for the outputs", file=sys.stderr)
-            with finished.written(out) as folder:
-                yield states, folder
-        states.drop()
-        finished.place(out)
-        if not command.has_engine():
-            remove_folder(states.folder)  # beside it may lie other runs' states, and other files
+        with together(settings.processes, gpus=identity["device"] == "cuda"):
+            if not is_first():
+                yield (None, None) if agree(False) else (states, out)
+                return
+            with states.locked():
+                if agree(finished.is_whole()):
+                    print(f"trained before; outputs taken from {finished.folder}", file=sys.stderr)
+                    yield None, None
+                else:
+                    if finished.folder.exists():
+                        print(f"{finished.folder}: damaged, so not used", file=sys.stderr)
+                    with finished.written(out) as folder:
+                        yield states, folder
+                states.drop()
+                finished.place(out)
+                if not command.has_engine():
+                    remove_folder(states.folder)  # beside it may lie other runs' states
 
 
 @dataclass
