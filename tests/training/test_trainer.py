@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from small_models import TEXT, make_settings
-from waits import Waits
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
@@ -77,16 +76,6 @@ def test_first_update_by_hand(make, monkeypatch, batch_tokens, accumulate, clip_
         clipped = gradient[name] * scale
         expected = before[name] - 0.5 * clipped / (clipped.abs() + 0.1)
         torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=0, msg=name)
-
-
-def test_an_update_waits_for_the_device_once(make):
-    trainer = make(accumulate=2, dropout=0.1)
-    with Waits() as waits:
-        trainer._update()
-        assert waits.seen == ["tolist"]
-        weight = trainer.model.tgt_embedding.weight[0].detach()
-        weight[weight > 0].sum().item()  # that others are noted at all
-        assert waits.seen == ["tolist", "index", "_local_scalar_dense"]
 
 
 def test_curve_by_hand(make):

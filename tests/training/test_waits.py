@@ -35,7 +35,10 @@ def test_an_update_waits_once_and_after_a_first_pass(tmp_path, name, waits, batc
     trainer = Trainer(model, TEXT, DEV, train, 1, StateStore(tmp_path, {}, 1e9), mask)
     with Waits(model.parameters()) as noted:
         trainer._update()
-    assert noted.seen == ["tolist"] * waits
+        assert noted.seen == ["tolist"] * waits
+        weight = model.tgt_embedding.weight[0].detach()
+        weight[weight > 0].sum().item()  # that other waits are noted at all
+    assert noted.seen[waits:] == ["index", "_local_scalar_dense"]
 
 
 def test_nothing_but_numbers_of_pairs_goes_to_the_device(tmp_path, monkeypatch):

@@ -78,15 +78,20 @@ def list_curves(
         drawn = [drawn_heads(everywhere, count, seed, draw) for count in counts]
         yield Curve(ALL, "random", draw, drawn)
     yield Curve(ALL, "one_per_layer", None, [all_but_best(grid, ranking(()))])
-    for name, values in measured.values.items() if measured else []:
-        sets = step_sets(least_important(everywhere, values), settings.steps)
+    if measured:
+        yield from _by_measures(grid, measured, settings)
+        by_importance = importance_sets(everywhere, ranking, settings)
+        yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
+
+
+def _by_measures(grid: HeadGrid, measured: Measured, settings: AblationSettings) -> Iterator[Curve]:
+    """Yield a curve by each measure, and by Fisher information rearranged within layers."""
+    for name, values in measured.values.items():
+        sets = step_sets(least_important(range(grid.size), values), settings.steps)
         yield Curve(ALL, name, None, sets)
         if name == "fisher":
             again = [rearranged(measured.fisher, grid, len(heads)) for heads in sets]
             yield Curve(ALL, "fisher_rearranged", None, again)
-    if measured:
-        by_importance = importance_sets(everywhere, ranking, settings)
-        yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
 
 
 def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSettings) -> list[Heads]:

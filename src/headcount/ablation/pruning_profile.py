@@ -30,6 +30,7 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
+from headcount.base.head_values import head_rows
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import read_importance
@@ -178,15 +179,13 @@ def write_training_profile(
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
         scores = masked.compare(test, steps)
         rows += [[update, *row] for row in point_rows(grid, name, points, scores)]
-        heads += [
-            [update, *head, "importance", repr(float(value))]
-            for head, value in zip(grid.heads(), raw(()), strict=True)
-        ]
+        by_head = head_rows(grid.heads(), {"importance": raw(())})
+        heads += [[update, *row] for row in by_head]
         sets += steps
     facts = {**masked.describe(tests, sets), "provenance": origin}
     write_result(out, TRAINING_COLUMNS, rows, facts)
-    by_head = out.with_name(f"{out.stem}_heads.csv")
-    write_result(by_head, ("update", *HEAD_COLUMNS), heads, facts)
+    of_heads = out.with_name(f"{out.stem}_heads.csv")
+    write_result(of_heads, ("update", *HEAD_COLUMNS), heads, facts)
 
 
 def area_rows(

@@ -47,10 +47,9 @@ class HeadGates(LearntMask):
 
     def rate(self) -> float:
         """Return the rate of the settings, or in proportion to the rate of the weights."""
-        rate = self.settings.lr
-        if self.settings.lr_schedule != "constant":
-            rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
-        return rate
+        if self.settings.lr_schedule == "constant":
+            return self.settings.lr
+        return self.settings.lr * learning_rate(self.train, self.update) / self.train.peak_lr
 
     def gates_of(self, learnt: np.ndarray) -> np.ndarray:
         return self.family.at_test(learnt)

@@ -68,7 +68,7 @@ class LearntMask(HeadMask):
 
     def rate(self) -> float:
         """Return the learning rate of the current update."""
-        raise NotImplementedError
+        return self.settings.lr
 
     def gates_of(self, learnt: np.ndarray) -> np.ndarray:
         """Return the multipliers [gated heads] of test time for learnt numbers."""

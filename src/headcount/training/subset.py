@@ -55,9 +55,6 @@ class HeadSubset(LearntMask):
             scores = scores + (1 - chances).clamp_min(_TINY).log()
         return total
 
-    def rate(self) -> float:
-        return self.settings.lr
-
     def gates_of(self, learnt: np.ndarray) -> np.ndarray:
         """Return 1 for the K heads that stay, 0 for the others, [heads of the scope]."""
         gates = np.zeros(len(self.gated))
