@@ -140,7 +140,8 @@ def test_two_processes_make_the_bytes_of_one(bpe, alone, tmp_path, kind):
         commands = [replace(each, script="gates.py", flags=flags) for each in commands]
     one = alone if kind == "importance" else commands[0].made(train)
     assert commands[1].made(two(train)) == one
-    assert {"gates.csv", "heads.csv"} if kind == "gates" else {"masks.csv", "slopes.csv"} < {*one}
+    tables = {"gates.csv", "heads.csv"} if kind == "gates" else {"masks.csv", "slopes.csv"}
+    assert tables < {*one}
     losses = [float(row.split(",")[3]) for row in one["curve"][1:]]
     assert kind != "patience" or (len(losses) < 30 and min(losses) == losses[-3])
 

@@ -82,6 +82,12 @@ def start(run: SmallRun, folder: Path, fatal_call: float = math.inf):
     return process
 
 
+def killed(run: SmallRun, folder: Path, fatal_call: float) -> None:
+    process = start(run, folder, fatal_call)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
 def test_f28_kill_9_at_random_instants(run, uninterrupted, tmp_path):
     """60 kills, drawn between no time and a third of a run, mid-epoch and mid-write alike."""
     start(run, tmp_path / "timing").join()
@@ -114,9 +120,7 @@ def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
     rename and flush of its own folder. So 16 in a row go through every step of two states.
     """
     for call in range(1, 17):
-        process = start(run, tmp_path / "run", call)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        killed(run, tmp_path / "run", call)
     start(run, tmp_path / "run").join()
     assert outcome(tmp_path / "run" / "out") == uninterrupted
 
@@ -142,9 +146,7 @@ def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name, c
     masked.finish(tmp_path / "whole", tmp_path / "state")
     expected = outcome(tmp_path / "whole")
     for call in calls:
-        process = start(masked, tmp_path / "run", call)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        killed(masked, tmp_path / "run", call)
     start(masked, tmp_path / "run").join()
     assert (tmp_path / "run" / "log").read_text().count("going on from update") == len(calls)
     assert outcome(tmp_path / "run" / "out") == expected
@@ -232,10 +234,7 @@ def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_
 def test_f30_a_signal_saves_and_the_next_run_goes_on(run, uninterrupted, tmp_path, signals):
     """SIGTERM also twice, as SLURM sends it at a time limit."""
     for update in (3, 11):
-        process = fork.Process(target=_stop_at, args=(run, tmp_path, update, *signals))
-        process.start()
-        process.join()
-        assert process.exitcode == 128 + signals[0]
+        assert stop_at(run, tmp_path, update, *signals) == 128 + signals[0]
         assert list((tmp_path / "state").glob(f"*/update-{update:09d}/state.json"))
     run.finish(tmp_path / "out", tmp_path / "state")
     assert outcome(tmp_path / "out") == uninterrupted
@@ -253,9 +252,7 @@ def test_auto_goes_on_in_the_format_that_it_was_begun_in(
     auto = replace(run, model=wide, train=run.train.model_copy(update=short))
     auto.finish(tmp_path / "whole", tmp_path / "state")
     assert f"auto takes {taken}, for a model of width 128 here" in capfd.readouterr().err
-    process = fork.Process(target=_stop_at, args=(auto, tmp_path, 3, signal.SIGTERM))
-    process.start()
-    process.join()
+    stop_at(auto, tmp_path, 3, signal.SIGTERM)
     capfd.readouterr()
     able["amx_bf16"] = there
     auto.finish(tmp_path / "out", tmp_path / "state")
@@ -270,6 +267,14 @@ def test_auto_goes_on_in_the_format_that_it_was_begun_in(
         outcome(tmp_path / "other")["weights.safetensors"]
         != outcome(tmp_path / "out")["weights.safetensors"]
     )
+
+
+def stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> int:
+    """The exit code of a run that gets the signals in the middle of an update."""
+    process = fork.Process(target=_stop_at, args=(run, folder, update, *signals))
+    process.start()
+    process.join()
+    return process.exitcode
 
 
 def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
@@ -295,17 +300,13 @@ def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 def test_f30_ctrl_c_after_a_signal_kills_at_once(run, tmp_path, first):
-    process = fork.Process(target=_stop_at, args=(run, tmp_path, 3, first, signal.SIGINT))
-    process.start()
-    process.join()
-    assert process.exitcode == 1  # of KeyboardInterrupt, which nobody catches
+    # The exit code of KeyboardInterrupt, which nobody catches.
+    assert stop_at(run, tmp_path, 3, first, signal.SIGINT) == 1
     assert not list((tmp_path / "state").glob("*/update-000000003"))
 
 
 def test_f35_other_settings_or_text_start_from_zero_and_say_why(run, tmp_path, capfd):
-    process = fork.Process(target=_stop_at, args=(run, tmp_path, 9, signal.SIGTERM))
-    process.start()
-    process.join()
+    stop_at(run, tmp_path, 9, signal.SIGTERM)
     assert list((tmp_path / "state").glob("*/update-000000009"))
     other = SmallRun(run.bpe, run.train.model_copy(update={"batch_tokens": 160}))
     other.finish(tmp_path / "other", tmp_path / "state")
