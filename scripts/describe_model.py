@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.data.fetching.models import fetch_commit
-from headcount_hf.pretrained.describe import describe
+from headcount_hf.pretrained.imports import describe
 
 
 def main() -> None:

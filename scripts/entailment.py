@@ -5,8 +5,8 @@ stands.
 """
 
 from headcount.base import command
-from headcount.base.settings.classifiers import EntailmentSettings
 from headcount.base.settings.flags import read_flags
+from headcount.base.settings.pretrained import EntailmentSettings
 from headcount.data.entailment import write_parts
 
 

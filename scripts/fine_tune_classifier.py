@@ -6,8 +6,8 @@ Needs the extra `bert`. Killed or stopped, the same command goes on after the la
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.base.settings.flags import read_flags
+from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import read_pairs
 from headcount.model.machine import use_threads
 from headcount_hf.classifiers.classifier_files import fetch_classifier

@@ -13,8 +13,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.imported_run import write_imported_run
-from headcount_hf.pretrained.imports import imported_files
+from headcount_hf.pretrained.imports import imported_files, write_imported_run
 
 
 def main() -> None:

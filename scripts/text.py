@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.sources import Draw
+from headcount.base.settings.text.sources import Draw
 from headcount.data.text import write_split
 
 

@@ -26,7 +26,8 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
-from headcount.heads.importance import measure_importance, normalise_layers, read_drawn
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.heads.more_measures import write_measures
 from headcount.model import machine
 from headcount.store.model_folder import ModelFolder, save_weights

@@ -1,7 +1,5 @@
 """Head addresses: their flat order, their names, and what is refused."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -28,8 +26,9 @@ def test_flat_order_by_hand():
 
 
 def test_layers_in_flat_order_with_those_that_have_no_head():
-    spans = [(kind, layer, span.start, span.stop) for kind, layer, span in GRID.layers()]
-    assert spans == [
+    layers = list(GRID.layers())
+    assert all(GRID.span(kind, layer) == span for kind, layer, span in layers)
+    assert [(kind, layer, span.start, span.stop) for kind, layer, span in layers] == [
         ("enc_self", 0, 0, 2),
         ("enc_self", 1, 2, 2),
         ("dec_self", 0, 2, 3),
@@ -43,23 +42,6 @@ def test_layers_in_flat_order_with_those_that_have_no_head():
 
 def test_index_is_the_place_in_the_list():
     assert [GRID.index(head) for head in GRID.heads()] == list(range(9))
-
-
-@pytest.mark.parametrize(
-    ("kind", "layer", "start", "stop"),
-    [
-        ("enc_self", 0, 0, 2),
-        ("enc_self", 1, 2, 2),  # a layer without heads
-        ("dec_self", 0, 2, 3),
-        ("dec_self", 1, 3, 3),
-        ("dec_self", 2, 3, 5),
-        ("dec_enc", 0, 5, 5),
-        ("dec_enc", 1, 5, 8),
-        ("dec_enc", 2, 8, 9),
-    ],
-)
-def test_span_of_a_layer(kind, layer, start, stop):
-    assert GRID.span(kind, layer) == slice(start, stop)
 
 
 def test_people_count_from_one():
@@ -76,26 +58,16 @@ def test_mask_silences_the_named_heads_only():
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "place"),
     [
-        (("enc_dec", 0, 0), "head kind 'enc_dec' does not exist; kinds are enc_self, dec_self, d"),
-        (
-            ("enc_self", 2, 0),
-            "encoder self-attention layer 2 does not exist; this model has layers 0 to 1",
-        ),
-        (("dec_self", -1, 0), "decoder self-attention layer -1 does not exist"),
-        (
-            ("dec_self", 2, 2),
-            "decoder self-attention layer 2 head 2 does not exist; this layer has heads 0 to 1",
-        ),
-        (("dec_enc", 1, -1), "encoder–decoder attention layer 1 head -1 does not exist"),
-        (
-            ("enc_self", 1, 0),
-            "encoder self-attention layer 1 head 0 does not exist; this layer has no head; take "
-            "another layer",
-        ),
+        (("enc_dec", 0, 0), "head kind 'enc_dec'"),
+        (("enc_self", 2, 0), "encoder self-attention layer 2"),
+        (("dec_self", -1, 0), "decoder self-attention layer -1"),
+        (("dec_self", 2, 2), "decoder self-attention layer 2 head 2"),
+        (("dec_enc", 1, -1), "encoder–decoder attention layer 1 head -1"),
+        (("enc_self", 1, 0), "encoder self-attention layer 1 head 0"),
     ],
 )
-def test_f08_a_head_that_is_not_there(head, told):
-    with pytest.raises(UserError, match=re.escape(told)):
+def test_f08_a_head_that_is_not_there(head, place):
+    with pytest.raises(UserError, match=f"^{place} does not exist"):
         GRID.mask([Head(*head)])

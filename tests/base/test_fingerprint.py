@@ -102,20 +102,19 @@ def test_what_computes_counts(project, text):
     assert [name for name in before if before[name] != after[name]] == [FIRST]
 
 
-def test_a_module_far_away_counts(project):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("src/pack/deep/second.py", "import math\n\nVALUE = 4 + math.pi\n"),
+        ("src/pack/deep/second.yaml", "rules: 2\n"),
+        ("src/pack/first.html", "<p>\n"),  # beside a module of its name
+    ],
+)
+def test_a_module_far_away_and_data_of_a_module_count(project, name, text):
     before = project.code()
-    project.change("src/pack/deep/second.py", "import math\n\nVALUE = 4 + math.pi\n")
-    changed = {name for name, mark in project.code().items() if before[name] != mark}
-    assert changed == {"src/pack/deep/second.py"}
-
-
-def test_a_data_file_beside_its_module_counts(project):
-    before = project.code()
-    project.change("src/pack/deep/second.yaml", "rules: 2\n")
-    changed = {name for name, mark in project.code().items() if before[name] != mark}
-    assert changed == {"src/pack/deep/second.yaml"}
-    project.change("src/pack/first.html", "<p>\n")
-    assert "src/pack/first.html" in project.code()
+    project.change(name, text)
+    after = project.code()
+    assert {name for name in after if before.get(name) != after[name]} == {name}
 
 
 def test_a_new_import_brings_its_module_in(project):
@@ -131,7 +130,7 @@ def test_a_circle_of_imports_ends(project):
 @pytest.mark.parametrize("line", ["from . import second", "from .second import VALUE"])
 def test_a_relative_import_is_refused_with_its_line(project, line):
     project.change("src/pack/first.py", f"X = 1\n\n{line}\n")
-    with pytest.raises(ValueError, match=r"first\.py:3: use absolute imports"):
+    with pytest.raises(ValueError, match=r"first\.py:3: "):
         project.code()
 
 
@@ -198,10 +197,8 @@ def test_the_package_of_another_checkout_is_refused(tmp_path):
     """Not where no package lies beside, nor for a link to the one that is imported."""
     imported, other = fingerprint._SOURCE / "headcount", tmp_path / "other"
     (other / "src" / "headcount").mkdir(parents=True)
-    with pytest.raises(EnvironmentFault) as fault:
+    with pytest.raises(EnvironmentFault, match=f"{other}.*{imported}.*PYTHONPATH"):
         fingerprint.require_own_package(other)
-    for words in (imported, other / "src" / "headcount", "pip install -e .", "PYTHONPATH"):
-        assert str(words) in str(fault.value)
     (tmp_path / "src").symlink_to(fingerprint._SOURCE)
     for root in (tmp_path, tmp_path / "empty", imported.parents[1]):
         fingerprint.require_own_package(root)

@@ -145,7 +145,7 @@ def test_a_run_has_a_model_of_its_own_heads_and_dropout():
 
 
 def test_a_start_keeps_the_dropout_that_its_model_has():
-    model = SMALL.with_dropout(0.2)
+    model = SMALL.model_copy(update={"dropout": 0.2})
     for name in ("gates-all-l0.1", "scratch-gates-all-l0.1", "subset-all-k8"):
         run = read_run_flag(f"{name}-from-random-12.5%-d0.2", PrunedSettings, model)
         assert label(run) == f"{name}-from-random-5-d0.2" and run.start == "random-5-d0.2"

@@ -10,47 +10,16 @@ from pydantic import RootModel
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.pretrained import load_models
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 
 SHA256 = "1b" * 32
 HUB = f"hub: a/b, revision: {'0a' * 20}"
 FILES = f"files: {{config.json: {SHA256}, model.safetensors: {SHA256}}}"
-IMPORTED = "text: {normal_form: none}\nmodel: {imported: opus, preset: small}\n"
+IMPORTED = "text: {normal_form: none};model: {imported: opus, preset: small}"
 
 
 class Anything(RootModel[dict[str, Any]]):
     """Takes every mapping, so that a test sees the reader alone."""
-
-
-WORDS = ["no", "NO", "n", "Off", "yes", "Y", "on", "True", "FALSE", "Null", ".inf", ".NaN"]
-
-
-@pytest.mark.parametrize("word", WORDS)
-def test_f01_words_that_yaml_readers_disagree_about_are_refused(tmp_path, word):
-    check_values(tmp_path, f"a: 1\nb: {word}", (2, "b"))
-    check_values(tmp_path, f"a:\n  {word}: 1", (2, f"a.{word}"))
-
-
-@pytest.mark.parametrize(
-    "number",
-    [
-        "010",
-        "09",
-        "-07",
-        "0o17",
-        "0x1F",
-        "0b11",
-        "1_000",
-        "1_0.5",
-        "12:30",
-        "-1:30.5",
-        "0_8",
-        ".18e1",
-    ]
-    + ["01e7", "._0", "2020-01-01", "010.5", "2020-01-01T10:00:00Z", "9" * 41],
-)
-def test_f02_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, number):
-    check_values(tmp_path, f"a:\n- {number}", (2, "a[0]"))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +29,6 @@ def test_f02_numbers_that_yaml_readers_disagree_about_are_refused(tmp_path, numb
         ("a: 1\nb: !!str 2", (2, "b")),
         ("a: &b {c: 1}", (1, "a")),
         ("a: *b", (1, "a")),
-        ("a:\n  <<: {b: 1}", (2, "a.'<<'")),
         ("a:\n  1: b", (2, "a")),
         ("? [a]\n: 1", (1, "")),
         ("", (1, "")),
@@ -99,7 +67,7 @@ titel: a                                            | 2 titel           | neares
 train:;  peek_lr: 1                                 | 3 train.peek_lr   | nearest: peak_lr
 train: {dropout: 0.1}                               | 2 train.dropout   | of model
 train: {device: cpu}                                | 2 train.device    | resources.device
-roles:;  batch_tokens: 9;  threads: 2               | 3 roles.batch_tokens, 4 roles.threads |
+roles:;  batch_tokens: 9;  threads: 2               | 3 roles.batch_tokens | resources.batch_tokens
 fine_tuning: {precision: bf16}                      | 2 fine_tuning.precision | resources.precision
 resources: {device: gpu}                            | 2 resources.device |
 resources: {threads: 1025}                          | 2 resources.threads |
@@ -120,6 +88,11 @@ title: 3                                            | 2 title           |
 seeds: []                                           | 2 seeds           |
 seeds: [3, 0]                                       | 2 seeds[1]        |
 seeds: [1.0]                                        | 2 seeds[0]        |
+seeds: [010]                                        | 2 seeds[0]        |
+seeds: [12:30]                                      | 2 seeds[0]        |
+seeds: [1_000]                                      | 2 seeds[0]        |
+text: {lowercase: no}                               | 2 text.lowercase  |
+train: {peak_lr: .inf}                              | 2 train.peak_lr   |
 seeds: [3, 1, 3]                                    | 2 seeds           | 3
 bpe: {merges: -1}                                   | 2 bpe.merges      |
 decode: {beam: 0}                                   | 2 decode.beam     |
@@ -143,7 +116,6 @@ model: {heads: {enc_self: [1, 1]}}                  | 2 model.heads     |
 model: {d_head: 8, preset: tiny, heads: {enc_self: [1, 2], dec_self: [1]}} | 2 model.heads.dec_self |
 model:;  heads:;    enc_slf: [1]                    | 4 model.heads.enc_slf |
 model:;  heads:;    enc_self: [1, x]                | 4 model.heads.enc_self[1] |
-model: {d_ff: 1000000, d_model: 100000}             | 2 model           | weights
 model: {position_table: 1000}                       | 1 decode.max_source |
 model: {position_table: 200};decode: {max_source: 9} | 1 text.max_words |
 model: {encoder_layers: 1, decoder_layers: 1, d_head: 2, heads: {enc_self: [0], dec_self: [9], dec_enc: [9]}} | 2 model.heads |
@@ -201,41 +173,26 @@ pruned: [{method: gates, lamda: 0}]                 | 2 pruned[0].lamda | neares
 pruned: [{method: gates, lambda: [0, -1]}]          | 2 pruned[0].lambda |
 pruned: [{method: gates, lambda: 0, from: imp-5}]   | 2 pruned[0].from  |
 pruned: [gates-all-l0];train: {patience: 5}         | 3 train.patience  |
+model: {imported: opus, preset: small}              | 1 text.normal_form |
+IMPORTED;bpe: {merges: 100}                         | 4 bpe             | subwords
+IMPORTED;runs: [baseline, impt-6]                   | 4 runs            | fine_tune
+IMPORTED;seeds: [1, 2, 3]                           | 4 seeds           | fine_tune
+IMPORTED;runs: [baseline, baseline-h2]              | 1                 | baseline-h2
+IMPORTED;pruned: [gates-all-l0-from-none]           | 1                 | gates-all-l0-from-none
+IMPORTED;train: {keep_updates: [5]};ablation: {runs: [baseline], updates: [5]} | 5 ablation.updates |
 """  # noqa: E501
 
 
 @pytest.mark.parametrize("row", FAULTS.strip().split("\n"))
 def test_f03_f05_x01_x02_x08_a_fault_names_line_and_key(tmp_path, row):
     text, expected, words = (part.strip() for part in row.split(" |"))
-    (tmp_path / "x.yaml").write_text("pairs: [synthetic.en-art]\n" + text.replace(";", "\n"))
+    text = text.replace("IMPORTED", IMPORTED).replace(";", "\n")
+    (tmp_path / "x.yaml").write_text("pairs: [synthetic.en-art]\n" + text)
     with pytest.raises(UserError) as fault:
         load_experiment("x", tmp_path)
     listed = [(int(line), *key) for line, *key in (each.split() for each in expected.split(", "))]
     assert [(line, *([key] if key else [])) for line, key in places(fault)] == listed
     assert words in str(fault.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ("text: {}", "text.normal_form"),
-        ("bpe: {merges: 100}", "bpe"),
-        ("runs: [baseline, impt-6]", "runs"),
-        ("seeds: [1, 2, 3]", "seeds"),
-        ("runs: [baseline, baseline-h2]", ""),
-        ("pruned: [gates-all-l0-from-none]", ""),
-        (
-            "train: {keep_updates: [5]}\nablation: {runs: [baseline], updates: [5]}",
-            "ablation.updates",
-        ),
-    ],
-)
-def test_what_an_imported_model_leaves_no_choice_in(tmp_path, text, key):
-    base = "".join(x for x in IMPORTED.splitlines(keepends=True) if x[:4] != text[:4])
-    (tmp_path / "x.yaml").write_text(f"pairs: [multi30k.en-de]\n{base}{text}\n")
-    with pytest.raises(UserError) as fault:
-        load_experiment("x", tmp_path)
-    assert [found for _, found in places(fault)] == [key]
 
 
 @pytest.mark.parametrize(
@@ -262,12 +219,7 @@ def test_a_model_that_could_change_or_run_code_is_refused(tmp_path, origin):
         load_models(path)
 
 
-def test_long_lists_of_faults_and_long_values_are_cut(tmp_path):
-    keys = "".join(f"zz{number}: 1\n" for number in range(20))
-    (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\n{keys}")
-    with pytest.raises(UserError) as fault:
-        load_experiment("x", tmp_path)
-    assert len(places(fault)) == 9 and str(fault.value).endswith("11 more faults")
+def test_a_long_value_is_cut(tmp_path):
     (tmp_path / "x.yaml").write_text(f"pairs: [a.b-c]\ntrain: {'x' * 500}")
     with pytest.raises(UserError) as fault:
         load_experiment("x", tmp_path)

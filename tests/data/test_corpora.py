@@ -6,8 +6,8 @@ import pytest
 from fault_places import places
 
 from headcount.base.errors import UserError
-from headcount.base.settings import corpora
 from headcount.base.settings.experiment import experiment_names, load_experiment
+from headcount.base.settings.text import corpora
 
 CONFIG = Path(__file__).parents[2] / "config"
 HASH = "0123456789abcdef" * 4
@@ -166,7 +166,6 @@ mine: => m;ne:                  | 1 'm;ne'
 mine: => m.ne:                  | 1 m.ne
 talks: => 'ta lks':             | 8 mine.splits.'ta lks'
 fy: => fy-NL:                   | 6 mine.splits.dev.fy-NL, 8 mine.splits.talks.fy-NL
-nl: => no:                      | 5 mine.splits.train.no
 licence: private =>             | 1 mine.licence
 dev: => deu:                    | 4 mine.splits
 path: own/ewt => file: ewt      | 11 mine.trees.ewt
@@ -213,9 +212,10 @@ def test_an_entry_that_is_no_mapping_is_told_with_its_line(faults, given):
     assert (1, "p") in faults(f"p: {given}\n" + PART)
 
 
-def test_f01_norwegian_may_be_quoted(load):
-    quoted = load(OWN.replace("nl:", "'no':"))
-    assert corpora.test_sets(quoted["mine"], "en", "no") == ["news.2020", "talks"]
+@pytest.mark.parametrize("key", ["no:", "'no':"])
+def test_f01_norwegian_is_a_language(load, key):
+    mine = load(OWN.replace("nl:", key))["mine"]
+    assert corpora.test_sets(mine, "en", "no") == ["news.2020", "talks"]
 
 
 EXPERIMENTS = """

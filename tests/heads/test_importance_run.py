@@ -16,7 +16,8 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
-from headcount.heads.importance import measure_importance, read_drawn, write_importance
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, write_importance
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -94,17 +95,3 @@ def test_too_small_a_text_is_refused(count):
     text = ParallelText([[4]] * count, [[5]] * count)
     with pytest.raises(UserError, match=rf"dev\.src: expected at least 2 .* found {count}; choose"):
         drawn(text)
-
-
-def test_f33_another_vocabulary_is_refused(folders, tmp_path):
-    model, bpe = folders
-    other = tmp_path / "bpe"
-    other.mkdir()
-    for path in bpe.iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
-    Vocabulary(Vocabulary.load(bpe / "src.vocab").counts[::-1]).save(other / "src.vocab")
-    with pytest.raises(UserError, match=r"src\.vocab: not the vocabulary that the model"):
-        write_importance(
-            ModelFolder(model), PairFolder(other), ImportanceSettings(), tmp_path / "out.csv", {}
-        )
-    assert not (tmp_path / "out.csv").exists()

@@ -52,9 +52,3 @@ def test_of_a_small_head_the_change_is_its_importance(model):
     importance = measure_importance(model, TEXT, settings)
     size, _ = measure_loss_change(model, TEXT, settings)
     np.testing.assert_allclose(size, importance, rtol=1e-4, atol=1e-14)
-
-
-def test_progress_counts_every_sentence_once(model):
-    told = []
-    measure_loss_change(model, TEXT, ImportanceSettings(batch_tokens=8), told.append)
-    assert sum(told) == len(TEXT) and len(told) > 1

@@ -1,6 +1,7 @@
 """From a model and a text to files of measures, and back to what reads them."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,15 +9,29 @@ from masked_run import MODEL, masked_inputs
 
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.errors import UserError
+from headcount.base.files import write_csv
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.heads.drawn_text import read_drawn
 from headcount.heads.fisher import stays
-from headcount.heads.importance import measure_importance, read_drawn
-from headcount.heads.loss_change import measure_loss_change
-from headcount.heads.masked_loss import MaskedLoss
-from headcount.heads.measures_files import RANKED, files_of, read_mean_outputs, read_measures
-from headcount.heads.more_measures import one_pass, write_measures
-from headcount.heads.shapley import random_orders, shapley_by_order
+from headcount.heads.importance import measure_importance
+from headcount.heads.loss_change import (
+    MaskedLoss,
+    measure_loss_change,
+    random_orders,
+    shapley_by_order,
+)
+from headcount.heads.measures_files import (
+    COLUMNS,
+    NOT_RANKED,
+    beside,
+    files_of,
+    fisher_rows,
+    mean_rows,
+    read_mean_outputs,
+    read_measures,
+)
+from headcount.heads.more_measures import MEASURES, Passes, write_measures
 from headcount.heads.slopes import integrated_gradients
 
 IMPORTANCE = ImportanceSettings(sentences=9, batch_tokens=60)
@@ -40,12 +55,12 @@ def test_the_files_have_what_each_measure_gives(inputs, path):
     model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
     assert len(text) == 9
     found = read_measures(path, inputs.model, model.grid)
-    assert tuple(found.values) == RANKED
+    assert [*found.values] == [name for name in MEASURES if name not in NOT_RANKED]
     squares = IMPORTANCE.model_copy(update={"abs": "square"})
     expected = {
         "fisher": measure_importance(model, text, squares),
         "integrated_gradients": integrated_gradients(model, text, IMPORTANCE, 3),
-        "output_norm": one_pass(model, text, IMPORTANCE).norms,
+        "output_norm": Passes(model, text, IMPORTANCE, MORE).first[1].norms(),
     }
     loss = MaskedLoss(model, text.part(range(5)), IMPORTANCE)
     by_order = shapley_by_order(loss, random_orders(8, 4, seed=1))
@@ -95,18 +110,58 @@ def test_the_facts_tell_how_far_sums_are_from_what_they_divide(inputs, path):
 
 
 def test_measures_of_another_model_are_refused(inputs, path, tmp_path):
-    for each in files_of(path):
-        copy = tmp_path / each.name
-        copy.write_bytes(each.read_bytes())
-        copy.with_suffix(".json").write_text('{"weights": "of another"}')
-    copy = tmp_path / path.name
-    told = (
-        r"measures\.csv: is not what was measured of the heads of .*run scripts/more_measures\.py"
-    )
-    with pytest.raises(UserError, match=told):
+    copy = copied(path, tmp_path)
+    for file in files_of(copy):
+        file.with_suffix(".json").write_text('{"weights": "of another"}')
+    with pytest.raises(UserError, match=r"measures\.csv: .*run scripts/more_measures\.py"):
         read_measures(copy, inputs.model, MODEL.grid)
-    with pytest.raises(UserError, match="means.csv: is not the mean outputs of the heads of"):
-        read_mean_outputs(copy.with_name("measures_means.csv"), inputs.model)
-    write_head_values(copy, MODEL.grid, {"fisher": [1.0] * 8})
-    with pytest.raises(UserError, match="has no integrated_gradients"):
+    with pytest.raises(UserError, match=r"measures_means\.csv: "):
+        read_mean_outputs(beside(copy, "means"), inputs.model)
+
+
+def copied(path, folder):
+    for file in files_of(path):
+        shutil.copy(file, folder)
+    return folder / path.name
+
+
+def rewrite(path, part, change) -> None:
+    """Write the file beside `path` again, with its rows changed."""
+    file = beside(path, part)
+    rows = [line.split(",") for line in file.read_text().splitlines()[1:]]
+    write_csv(file, COLUMNS[part], change(rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda rows: rows[:-1], ""),
+        (lambda rows: [*rows, rows[0]], r":\d+"),
+        (lambda rows: [[*rows[0][:4], "nan"], *rows[1:]], ":2"),
+        (lambda rows: [rows[1], rows[0], *rows[2:]], ":2"),
+    ],
+)
+def test_damaged_files_are_refused_with_their_line(inputs, path, tmp_path, change, line):
+    copy = copied(path, tmp_path)
+    rewrite(copy, "fisher", change)
+    with pytest.raises(UserError, match=rf"measures_fisher\.csv{line}: expected"):
         read_measures(copy, inputs.model, MODEL.grid)
+    rewrite(copy, "means", change)
+    with pytest.raises(UserError, match=rf"measures_means\.csv{line}: expected"):
+        read_mean_outputs(beside(copy, "means"), inputs.model)
+
+
+def test_what_is_written_is_read_again(inputs, tmp_path):
+    draw, grid = np.random.default_rng(1), MODEL.grid
+    measures = tmp_path / "measures.csv"
+    whole, means = draw.normal(size=(8, 8)), draw.normal(size=(8, MODEL.head_width))
+    write_head_values(measures, grid, {"one": range(8), "shapley_error": range(8)})
+    for part, rows in (("fisher", fisher_rows(whole, grid)), ("means", mean_rows(means, grid))):
+        write_csv(beside(measures, part), COLUMNS[part], rows)
+    found = read_measures(measures, inputs.model, grid)
+    assert [*found.values] == ["one"]  # any other statistic is a measure
+    inside = np.zeros((8, 8), dtype=bool)
+    for _, _, span in grid.layers():
+        inside[span, span] = True
+    assert np.array_equal(found.fisher, np.where(inside, whole, 0))
+    assert np.array_equal(read_mean_outputs(beside(measures, "means"), inputs.model), means)

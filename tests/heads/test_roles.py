@@ -19,8 +19,14 @@ from planted import (
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import in_order
 from headcount.heads import head_measures
-from headcount.heads.head_measures import are_words, frequent_limit, pointed
+from headcount.heads.head_measures import (
+    POSITION_COLUMNS,
+    are_words,
+    frequent_limit,
+    pointed,
+)
 from headcount.heads.roles import TextRoles, measure_syntax, text_roles
+from headcount.heads.syntax import SYNTAX_COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +48,32 @@ def measured(model, **changes) -> TextRoles:
 
 def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
     """Hits and trials by relative position, of a head of the planted layer."""
+    rows = [dict(zip(POSITION_COLUMNS, row, strict=True)) for row in position_rows(roles)]
     return {
         row["offset"]: (row["hits"], row["trials"])
-        for row in roles.positions.rows(GRID.heads())
+        for row in rows
         if row["kind"] == "enc_self" and row["head"] == head
     }
 
 
-def accuracies(model, head: int, **changes) -> dict[tuple[str, str], dict]:
-    settings = RolesSettings(**changes)
-    rows = measure_syntax(model, TREES, WORDS, settings).rows(GRID.heads(), "toy")
+def position_rows(roles: TextRoles) -> list[list]:
+    return roles.positions.rows(GRID.heads())
+
+
+def syntax_rows(model, trees=TREES, **changes) -> list[dict]:
+    syntax = measure_syntax(model, trees, WORDS, RolesSettings(**changes))
+    return [dict(zip(SYNTAX_COLUMNS, r, strict=True)) for r in syntax.rows(GRID.heads(), "toy")]
+
+
+def accuracies(model, head: int, trees=TREES) -> dict[tuple[str, str], dict]:
+    rows = syntax_rows(model, trees)
     return {(row["relation"], row["direction"]): row for row in rows if row["head"] == head}
 
 
 def test_a_planted_positional_head_is_found_with_a_share_of_one(model):
+    # By subwords: the verb's −1 is `g`, part of dog, its subject, as the baseline guesses.
+    row = accuracies(model, POSITIONAL)["nsubj", "to_dependent"]
+    assert (row["hits"], row["head_only"], row["baseline_only"]) == (3, 0, 0)
     # Sentences of 6, 3 and 5 subwords: 5 + 2 + 4 of them have one before. A first subword looks
     # for position −1 in vain; the most similar is 5 in the long sentence, as cos 6 is nearly 1, and
     # 0 in the others.
@@ -89,12 +107,6 @@ def test_a_head_planted_the_other_way_scores_as_it_was_planted(model):
     assert (row["hits"], row["trials"], row["offset"], row["baseline_hits"]) == (1, 2, 2, 2)
 
 
-def test_a_planted_positional_head_is_the_positional_baseline(model):
-    # By subwords: the verb's −1 is `g`, part of dog, its subject.
-    row = accuracies(model, POSITIONAL)["nsubj", "to_dependent"]
-    assert (row["hits"], row["head_only"], row["baseline_only"]) == (3, 0, 0)
-
-
 def test_a_planted_rare_word_head_scores_one(model):
     # Four pieces are frequent (30 times or more), so sentence b, whose rarest is cat (20), is
     # tested as well as a and c with yak.
@@ -120,13 +132,9 @@ def test_frequent_pieces_are_counted_out_as_the_settings_say(model, monkeypatch)
     assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 90
 
 
-def test_a_uniform_head_has_no_role(model):
-    roles = measured(model)
-    assert shares(roles, UNIFORM) == {}
-    assert roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
-
-
 def test_a_uniform_head_points_at_the_word_of_most_pieces_if_weights_are_summed(model):
+    roles = measured(model)
+    assert shares(roles, UNIFORM) == {} and roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
     # In sentence a the dog has 2/7, every other word 1/7: all point at it, so the verb at its
     # subject, one of three. In b and c all words share the largest weight.
     found = accuracies(model, UNIFORM)
@@ -149,16 +157,11 @@ def test_confidence_and_entropy_of_planted_heads(model):
 def test_batches_change_nothing(model):
     whole, single = measured(model), measured(model, batch_tokens=1)
     assert len(list(in_order(TEXT, 1))) == 3
-    assert whole.positions.rows(GRID.heads()) == single.positions.rows(GRID.heads())
-    for one, other in ((whole.confidence.means(), single.confidence.means()),):
-        for name in one:
-            # The sure head's entropy is 0 but for rounding: some 1e-27 nats.
-            np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-12)
-    one, other = (
-        measure_syntax(model, TREES, WORDS, RolesSettings(batch_tokens=n)).rows(GRID.heads(), "")
-        for n in (1, 99)
-    )
-    assert one == other
+    assert position_rows(whole) == position_rows(single)
+    for name, values in whole.confidence.means().items():
+        # The sure head's entropy is 0 but for rounding: some 1e-27 nats.
+        np.testing.assert_allclose(values, single.confidence.means()[name], rtol=1e-5, atol=1e-12)
+    assert syntax_rows(model, batch_tokens=1) == syntax_rows(model, batch_tokens=99)
 
 
 def test_a_head_points_at_one_key_or_at_none():
@@ -176,6 +179,5 @@ def test_special_tokens_are_no_words():
 def test_several_dependents_are_one_trial(model):
     arcs = [*TREES[0].arcs, TREES[0].arcs[1]._replace(dependent=4)]
     tree = type(TREES[0])("d", TREES[0].pieces, arcs)
-    rows = measure_syntax(model, [tree], WORDS, RolesSettings()).rows(GRID.heads(), "")
-    row = next(r for r in rows if r["head"] == SYNTACTIC and r["relation"] == "nsubj")
-    assert (row["hits"], row["trials"], row["direction"]) == (1, 1, "to_dependent")
+    row = accuracies(model, SYNTACTIC, [tree])["nsubj", "to_dependent"]
+    assert (row["hits"], row["trials"]) == (1, 1)

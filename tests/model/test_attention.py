@@ -114,31 +114,6 @@ def test_an_encoder_that_no_head_looks_at_has_a_gradient_of_zeros():
     assert {"decoder.0.attention.inputs.weight", "decoder.2.cross.output.bias"} < looked_at
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
-    """There the weights are written out: the way that fp32 takes must give the same, and gradients.
-
-    A number in bf16 has 8 bits, so a product is off by 2^-9 of its size; the tolerance, 2^-5 of
-    the largest, leaves room for the five roundings in a row and would catch any wrong key.
-    """
-    torch.manual_seed(9)
-    states = torch.randn(3, 6, WIDTH) / 4  # scores of about 1, which no softmax makes steep
-    tokens = torch.tensor([[7, 7, 7, 7, 7, 2], [7, 7, 2, 0, 0, 0], [2, 0, 0, 0, 0, 0]])
-    mask = None if causal else padding_mask(tokens, pad=0)
-    upstream = torch.randn(3, 6, WIDTH)
-    found = []
-    for short in (False, True):
-        attention.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=short):
-            out = attention(*attention.project(states), DenseAttention(mask, causal))
-        assert out.dtype == (torch.bfloat16 if short else torch.float32)
-        out.backward(upstream.to(out.dtype))
-        found.append((out.detach().float(), attention.inputs.weight.grad.clone()))
-    for exact, rounded in zip(*found, strict=True):
-        bound = exact.abs().max().item() / 32
-        torch.testing.assert_close(rounded, exact, rtol=0, atol=bound)
-
-
 def test_a_multiplier_near_1_is_not_1_in_bf16(attention):
     context = torch.ones(1, HEADS, 2, D_HEAD, dtype=torch.bfloat16)
     multiplier = torch.full((HEADS,), 0.9985)  # the numbers of bf16 next to 1 are 1 - 2^-8 and 1
@@ -149,41 +124,17 @@ def test_a_multiplier_near_1_is_not_1_in_bf16(attention):
     torch.testing.assert_close(seen[0], torch.full_like(seen[0], 0.9985))
 
 
-def test_a_lone_query_looks_back_at_everything(attention):
-    """What cached decoding does: the last row of causal attention."""
-    torch.manual_seed(6)
-    states = torch.randn(3, 6, WIDTH)
-    queries, keys, values = attention.project(states)
-    whole = attention(queries, keys, values, DenseAttention(causal=True))
-    last = attention(queries[:, :, -1:], keys, values, DenseAttention())
-    torch.testing.assert_close(last, whole[:, -1:])
-
-
-def test_projections_together_and_apart_are_the_same(attention):
-    states = torch.randn(3, 2, WIDTH)
-    queries, keys, values = attention.project(states)
-    assert queries.shape == (3, HEADS, 2, D_HEAD)
-    torch.testing.assert_close(attention.project_queries(states), queries)
-    for found, expected in zip(attention.project_memory(states), (keys, values), strict=True):
-        torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("rows", [False, True])
-def test_multiplier_scales_the_columns_of_the_output_matrix(attention, rows):
-    context = torch.randn(5, HEADS, 2, D_HEAD)
-    factors = torch.tensor([0.5, 0.0, -2.0])
-    given = factors.expand(5, 3) if rows else factors
-    scaled = attention.output.weight * factors.repeat_interleave(D_HEAD)
-    expected = context.transpose(1, 2).flatten(2) @ scaled.T + attention.output.bias
-    torch.testing.assert_close(attention.merge(context, given), expected)
-
-
-def test_each_sentence_has_its_own_row_of_multipliers(attention):
+def test_multiplier_scales_the_columns_of_the_output_matrix(attention):
+    """By head, or with a row for every sentence."""
     context, factors = torch.randn(5, HEADS, 2, D_HEAD), torch.randn(5, HEADS)
-    together = attention.merge(context, factors)
-    for number in range(5):
-        alone = attention.merge(context[number : number + 1], factors[number])
-        torch.testing.assert_close(together[number : number + 1], alone)
+    joined = context.transpose(1, 2).flatten(2)
+    for given in (factors, factors[0]):
+        merged = attention.merge(context, given)
+        for number in range(5):
+            row = given[number] if given.ndim == 2 else given
+            scaled = attention.output.weight * row.repeat_interleave(D_HEAD)
+            expected = joined[number] @ scaled.T + attention.output.bias
+            torch.testing.assert_close(merged[number], expected)
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element")
@@ -208,24 +159,14 @@ def test_initial_weights_are_glorot_uniform_block_by_block():
 
 
 def test_sinusoids_by_hand():
-    # Width 4: rates 10000^0 = 1 and 10000^(-2/4) = 0.01.
-    table = sinusoids(3, 4)
-    assert table[0].tolist() == [0, 1, 0, 1]
-    expected = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in (1, 2)]
-    torch.testing.assert_close(table[1:], torch.tensor(expected))
-
-
-def test_sinusoids_of_odd_width():
-    # Width 3: rates 1 and 10000^(-2/3); the last column is a sine without its cosine.
+    # Width 4: rates 10000^0 = 1 and 10000^(-2/4) = 0.01. Width 3: the second is 10000^(-2/3), and
+    # the last column a sine without its cosine.
+    table, places = sinusoids(5001, 4), [0, 1, 2, 5000]
+    expected = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in places]
+    torch.testing.assert_close(table[places], torch.tensor(expected))
     rate = 10000 ** (-2 / 3)
     expected = [[math.sin(p), math.cos(p), math.sin(p * rate)] for p in range(4)]
     torch.testing.assert_close(sinusoids(4, 3), torch.tensor(expected))
-
-
-def test_sinusoids_stay_exact_far_out():
-    torch.testing.assert_close(
-        sinusoids(5001, 2)[5000], torch.tensor([math.sin(5000), math.cos(5000)])
-    )
 
 
 @pytest.mark.parametrize("number_format", [torch.float32, torch.bfloat16])

@@ -29,9 +29,11 @@ ROUNDING = 2**-8
 BOUND = 2 * ROUNDING * math.sqrt(2 * (5 * 8 + 3 * 4 + 2))  # 0.081
 
 
-@pytest.fixture
-def fused(monkeypatch):
-    monkeypatch.setattr(DenseAttention, "context", DenseAttention.fused)
+@pytest.fixture(params=[True, False])
+def fused(request, monkeypatch):
+    """By the fused kernel as on a GPU, or written out as on a CPU in bf16."""
+    if request.param:
+        monkeypatch.setattr(DenseAttention, "context", DenseAttention.fused)
 
 
 def slopes_of(model, multiplier, precision="fp32"):

@@ -29,34 +29,34 @@ def test_bf16_without_the_arithmetic_for_it_is_told(
 ):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
     warn_of_slow_format(precision, torch.device(device))
-    assert ("this CPU has no bf16 arithmetic" in capsys.readouterr().err) == warned
+    assert ("bf16" in capsys.readouterr().err) == warned
+
+
+AMX = {"amx_bf16": True, "avx512_bf16": True}
 
 
 @pytest.mark.parametrize(
     ("wanted", "able", "width", "taken"),
     [
-        ("auto", {"amx_bf16": True, "avx512_bf16": True}, 127, "fp32"),
-        ("auto", {"amx_bf16": True, "avx512_bf16": True}, 128, "bf16"),
+        ("auto", AMX, 127, "fp32"),
+        ("auto", AMX, 128, "bf16"),
         ("auto", {"amx_bf16": False, "avx512_bf16": True}, 255, "fp32"),
         ("auto", {"avx512_bf16": True}, 256, "bf16"),
         ("auto", {"bf16": True}, 1024, "fp32"),  # ARM, not measured
         ("auto", {}, 1024, "fp32"),
-        ("fp32", {"amx_bf16": True}, 1024, "fp32"),
+        ("fp32", AMX, 1024, "fp32"),
         ("bf16", {}, 16, "bf16"),
+        # Of a GPU the version.
+        ("auto", (8, 0), 512, "bf16"),
+        ("auto", (8, 0), 511, "fp32"),
+        ("auto", (7, 5), 1024, "fp32"),
     ],
 )
 def test_auto_takes_bf16_where_processor_and_width_gain(monkeypatch, wanted, able, width, taken):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
-    assert pick_format(wanted, torch.device("cpu"), width) == taken
-
-
-@pytest.mark.parametrize(
-    ("capability", "width", "taken"),
-    [((8, 0), 512, "bf16"), ((8, 0), 511, "fp32"), ((7, 5), 1024, "fp32")],
-)
-def test_auto_on_a_gpu(monkeypatch, capability, width, taken):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert pick_format("auto", torch.device("cuda"), width) == taken
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: able)
+    device = torch.device("cuda" if isinstance(able, tuple) else "cpu")
+    assert pick_format(wanted, device, width) == taken
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,7 @@ def fail(fault: Exception):
     ],
 )
 def test_f38_memory_used_up_names_the_budget_and_a_smaller_one(exhaust):
-    told = r"out of memory with train\.batch_tokens 4097 \(flag --batch-tokens\); lower it, such as"
-    told += " to 2048, or take a machine with more memory"
+    told = r"train\.batch_tokens 4097 .* 2048"
     with pytest.raises(EnvironmentFault, match=told), batches_of("train", 4097):
         exhaust()
 

@@ -4,10 +4,8 @@ import pytest
 import torch
 from small_models import UNEVEN, make_model
 
-from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import pad_sources
 from headcount.search import encode
-from headcount.search.beam_search import translate
 from headcount.search.encode import encode_once
 
 # 17 heads, the first five of them the encoder's.
@@ -73,16 +71,3 @@ def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, 
         for ours, theirs in zip(one, other, strict=True):
             torch.testing.assert_close(ours * real, theirs * real, atol=1e-6, rtol=1e-5)
             assert ours.isfinite().all()  # what is masked out still enters a product with 0
-
-
-def test_equal_sources_come_into_one_batch(counted):
-    model, sizes = counted
-    sources = [[4, 8, 5], [6, 6, 6], [5, 5, 5]] * 4
-    settings = DecodeSettings(beam=2, max_length_extra=3, batch_tokens=4 * (3 + 1))
-    rows = masks(*range(5, 17))  # one decoder head each
-    found = translate(model, sources, settings, rows)
-    assert sizes == [1, 1, 1]  # batches of four rows, one sentence each
-    for source, row, translation in zip(sources, rows, found, strict=True):
-        alone = translate(model, [source], settings, row)[0]
-        assert translation.ids == alone.ids
-        assert translation.log_probability == pytest.approx(alone.log_probability, abs=1e-5)

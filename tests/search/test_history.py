@@ -6,6 +6,24 @@ import torch
 from headcount.search.history import Compaction, History
 
 HEADS, WIDTH = 2, 3
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("leaving", "expected"),
+    [
+        # Four stay; rows 0, 2 and 3 are in place, and the last goes where row 1 was.
+        ([False, True, False, False, True, False], [10, 15, 12, 13]),
+        ([True, True], []),
+        ([False, False], [10, 11]),
+        ([False, True], [10]),
+        ([True, False], [11]),
+    ],
+)
+def test_the_last_rows_that_stay_fill_the_gaps(leaving, expected):
+    staying, rows = Compaction(leaving, CPU), list(range(10, 10 + len(leaving)))
+    assert staying.of(torch.tensor(rows)).tolist() == staying.of_list(rows) == expected
+    assert staying.leaving == [row for row, leaves in enumerate(leaving) if leaves]
 
 
 def numbered(numbers):
@@ -35,7 +53,7 @@ def looked_at(history, layer, numbers):
 
 
 def test_children_see_what_their_parents_came_by():
-    history = History(2, 2, 2, torch.device("cpu"))
+    history = History(2, 2, 2, CPU)
     for layer in range(2):
         assert looked_at(history, layer, [[1], [2]]) == [[[1]], [[2]]]
     history.follow(torch.tensor([[0, 0], [0, 0]]))
@@ -53,7 +71,7 @@ def test_long_searches_see_the_same_and_stay_small(beam):
     """Against lists of numbers, over more steps than there is room for; sentences leave."""
     draw = torch.Generator().manual_seed(beam)
     sentences = 4
-    history = History(1, sentences, beam, torch.device("cpu"))
+    history = History(1, sentences, beam, CPU)
     lived, most = [[[]] for _ in range(sentences)], 0
     for step in range(60):
         width = len(lived[0])
@@ -68,18 +86,8 @@ def test_long_searches_see_the_same_and_stay_small(beam):
         lived = [[own[p] for p in row] for own, row in zip(lived, parents.tolist(), strict=True)]
         if step in (20, 33):  # the first leaves, and the last takes its place
             leaves = [True, *[False] * (len(lived) - 1)]
-            history.keep(Compaction(leaves, torch.device("cpu")))
+            history.keep(Compaction(leaves, CPU))
             lived = [lived[-1], *lived[1:-1]]
     # Room for eight steps at first, then for twice what somebody came by; not for all 60 steps.
     assert history.size <= max(8 * beam, 2 * most)
     assert beam == 1 or history.size < 60 * beam
-
-
-def test_layers_without_heads_have_nothing_to_see():
-    history = History(1, 2, 2, torch.device("cpu"))
-    width = 1
-    for _ in range(20):
-        keys, _ = history.extend(0, torch.empty(2, 0, width, 4), torch.empty(2, 0, width, 4))
-        assert keys.shape == (2, 0, history.filled, 4)
-        history.follow(torch.zeros(2, 2, dtype=torch.long))
-        width = 2

@@ -100,27 +100,20 @@ def test_lines_of_a_pipe_are_those_of_a_file(folders, tmp_path, monkeypatch, cap
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("flags", "named"),
     [
-        (["--mask", "enc_self.0.9"], "mask: enc_self.0.9, no file: encoder self-attention layer 0 "
-         "head 9 does not exist; this layer has heads 0 to 2"),
-        (["--mask", "enc_self:0:1"], "expected the address of a head, <kind>.<layer>.<head>"),
-        (["--out", "x"], "expected --source, --out and --facts together"),
+        (["--mask", "enc_self.0.9"], "mask: enc_self.0.9, no file: "),
+        (["--mask", "enc_self:0:1"], "mask: enc_self:0:1, no file: "),
+        (["--out", "x"], "--source, --out and --facts"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_translated_so_is_named(folders, monkeypatch, capfdbinary, flags, message):
+)
+def test_what_cannot_be_translated_so_is_named(folders, monkeypatch, capfdbinary, flags, named):
     model, pair = folders
     both = ["--model", model.path, "--bpe", pair.path]
     code, lines, err = piped(monkeypatch, capfdbinary, [*both, *flags], b"a cat .\n")
-    assert (code, lines) == (2, []) and message in err
-
-
-@pytest.mark.slow
-def test_a_folder_without_subwords_says_what_to_do(folders, monkeypatch, capfdbinary):
-    flags = ["--model", folders[0].path]
-    code, _, err = piped(monkeypatch, capfdbinary, flags, b"a cat .\n")
-    assert code == 2 and "segmentation.json: expected what cuts text into subwords beside" in err
-    assert "name the pair's folder with --bpe, or give the model subwords of its own: python" in err
+    assert (code, lines) == (2, []) and named in err
+    code, lines, err = piped(monkeypatch, capfdbinary, both[:2], b"a cat .\n")
+    assert (code, lines) == (2, []) and "segmentation.json: " in err and "--bpe" in err
 
 
 @pytest.mark.slow
@@ -182,8 +175,7 @@ def one_process_for_many_scripts(monkeypatch):
 def test_f33_another_vocabulary_is_refused(damageable, tmp_path, capsys):
     _, bpe, _ = damageable
     Vocabulary(Vocabulary.load(bpe / "tgt.vocab").counts[::-1]).save(bpe / "tgt.vocab")
-    told = refused(damageable, tmp_path, capsys)
-    assert f"{bpe}/tgt.vocab: not the vocabulary that the model in {damageable[0]} was" in told
+    assert f"{bpe}/tgt.vocab: not the vocabulary that" in refused(damageable, tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
@@ -194,17 +186,14 @@ def test_f33_other_bpe_codes_are_refused(damageable, tmp_path, codes, capsys):
     """Cut to 5 merges, which would give nonsense; garbage, at which the library ends by itself."""
     path = damageable[1] / "src.codes"
     path.write_text(codes(path.read_text()))
-    told = refused(damageable, tmp_path, capsys)
-    assert f"{path}: not the BPE codes that the model in {damageable[0]} was trained on; " in told
-    assert "name the folder it was trained on, or train it again" in told
+    assert f"{path}: not the BPE codes that" in refused(damageable, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("text", ["[]", "", "{}", '{"joint": true'])
 def test_f33_a_damaged_segmentation_is_named(damageable, tmp_path, text, capsys):
     path = damageable[1] / "segmentation.json"
     path.write_text(text)
-    told = refused(damageable, tmp_path, capsys)
-    assert f"{path}: expected what scripts/bpe.py writes, an object with joint, pretoken" in told
+    assert f"{path}: expected" in refused(damageable, tmp_path, capsys)
 
 
 def sized(text: str, size: int) -> str:
@@ -213,45 +202,34 @@ def sized(text: str, size: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "named"),
     [
-        (lambda text: "", "model.json: damaged, not a description written by training"),
-        (lambda text: text[:-40], "model.json: damaged, not a description written by training"),
-        (lambda text: "[]", "model.json: damaged, not a description written by training"),
-        (
-            lambda text: text.replace('"vocabularies"', '"words"'),
-            "model.json: damaged, or written by an older version: expected the checksums of the "
-            "vocabulary of both sides under 'vocabularies', found None; train the model again",
-        ),
-        (
-            lambda text: text.replace('"codes": {', '"codes": 4, "old": {'),
-            "expected the checksums of the BPE codes of both sides under 'codes', found 4; train",
-        ),
+        (lambda text: "", "model.json: damaged"),
+        (lambda text: text[:-40], "model.json: damaged"),
+        (lambda text: "[]", "model.json: damaged"),
+        (lambda text: text.replace('"vocabularies"', '"words"'), "'vocabularies', found None"),
+        (lambda text: text.replace('"codes": {', '"codes": 4, "old": {'), "'codes', found 4"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, expected 1"),
-        (lambda text: text.replace('"tgt_size"', '"size"'), "model.json: damaged, not a descrip"),
+        (lambda text: text.replace('"tgt_size"', '"size"'), "model.json: damaged"),
         # 96 TB of weights, and as many as fit no number.
         (lambda text: sized(text, 10**12), "tgt_embedding.weight has shape ["),
-        (lambda text: sized(text, 10**17), "model.json: damaged, not a description"),
-        (lambda text: sized(text, -3), "model.json: damaged, not a description"),
-        (
-            lambda text: text.replace('"d_ff": 32', '"d_ff": 1000000000000'),
-            "model.json: damaged, not a description",
-        ),
+        (lambda text: sized(text, 10**17), "model.json: damaged"),
+        (lambda text: sized(text, -3), "model.json: damaged"),
+        (lambda text: text.replace('"d_ff": 32', '"d_ff": 1000000000000'), "model.json: damaged"),
     ],
 )
 def test_f33_f38_a_damaged_or_monstrous_description_is_named(
-    damageable, tmp_path, damage, told, capsys
+    damageable, tmp_path, damage, named, capsys
 ):
     path = damageable[0] / "model.json"
     text = path.read_text()
     assert (changed := damage(text)) != text
     path.write_text(changed)
-    found = refused(damageable, tmp_path, capsys)
-    assert told in found and str(damageable[0]) in found
+    message = refused(damageable, tmp_path, capsys)
+    assert named in message and str(damageable[0]) in message
 
 
 def test_f38_a_search_without_memory_names_its_budget(damageable, monkeypatch, capsys):
     monkeypatch.setattr(decode.BeamSearch, "run", lambda search: torch.empty(1 << 50))
     assert run_script("translate", [*damageable[2], "--batch-tokens", 600]) == 3
-    told = "error: out of memory with decode.batch_tokens 600 (flag --batch-tokens); lower it, such"
-    assert f"{told} as to 300, or take a machine with more memory" in capsys.readouterr().err
+    assert "resources.batch_tokens 600" in capsys.readouterr().err

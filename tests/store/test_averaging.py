@@ -36,24 +36,13 @@ def test_moving_average_by_hand():
     assert value_of(average.at_validation({})) == pytest.approx(4)
 
 
-def test_moving_average_at_decay_0_is_the_newest_weights():
-    average = MovingAverage(weights_of(5), decay=0.0)
-    average.after_update(weights_of(7), 50)
-    assert value_of(average.between({})) == 7
-
-
 def test_last_average_by_hand():
-    average = LastAverage(2)
-    found = [value_of(average.at_validation(weights_of(value))) for value in (1, 4, 10)]
-    assert found == [1, 2.5, 7]  # 1; (1 + 4) / 2; (4 + 10) / 2
-
-
-def test_last_average_does_not_follow_later_changes():
-    average, weights = LastAverage(3), weights_of(1)
-    average.at_validation(weights)
+    average, weights = LastAverage(2), weights_of(1)
+    assert value_of(average.at_validation(weights)) == 1
     with torch.no_grad():
-        weights["a"] += 100
-    assert value_of(average.at_validation(weights_of(3))) == 2
+        weights["a"] += 100  # the average has a copy
+    found = [value_of(average.at_validation(weights_of(value))) for value in (4, 10)]
+    assert found == [2.5, 7]  # (1 + 4) / 2; (4 + 10) / 2
 
 
 def test_looking_between_validations_takes_nothing_in():
@@ -81,7 +70,7 @@ def test_a_restored_average_goes_on_alike():
     assert value_of(again.at_validation({})) == value_of(moving.at_validation({}))
 
 
-@pytest.mark.parametrize("seen", range(13))
+@pytest.mark.parametrize("seen", [0, 1, 10, 12])
 def test_a_restored_last_average_goes_on_alike(seen):
     average = LastAverage(11)  # places of one digit and of two
     for value in range(seen):

@@ -1,6 +1,5 @@
 """Training states, and what is put by or finished beside them: damaged, lost, another run's."""
 
-import json
 import os
 import re
 import shutil
@@ -30,6 +29,7 @@ def store(tmp_path):
 
 
 def test_the_newest_two_states_stay(store):
+    store.save(11, state_of(11))  # once more
     assert [path.name for path in store.saved()] == ["update-000000005", "update-000000011"]
     state = store.load()
     assert torch.equal(state.tensors["model/w"], torch.full((2, 3), 11.0))
@@ -50,44 +50,27 @@ def test_f29_a_half_written_set_is_never_loaded(store):
     assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["11", "30"]
 
 
-def test_saving_an_update_again_leaves_one_set(store):
-    store.save(11, state_of(11))
-    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["05", "11"]
-
-
 @pytest.mark.parametrize(
-    ("name", "damage", "told"),
+    ("name", "damage"),
     [
-        ("tensors.safetensors", lambda p: p.write_bytes(b""), "tensors.safetensors: damaged; its"),
-        ("tensors.safetensors", lambda p: p.write_bytes(p.read_bytes()[:-1]), "damaged; its SHA"),
-        ("tensors.safetensors", lambda p: flip(p, -1), "damaged; its SHA-256 is not the one in st"),
-        ("tensors.safetensors", lambda p: p.unlink(), "tensors.safetensors: damaged; its SHA-256"),
-        ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9]), "state.json: damaged, not a"),
-        ("state.json", lambda p: p.unlink(), "state.json: expected this file, found none"),
-        (
-            "state.json",
-            lambda p: p.write_text(p.read_text().replace('"kept"', '"k"')),
-            "a description",
-        ),
+        ("tensors.safetensors", lambda p: p.write_bytes(b"")),
+        ("tensors.safetensors", lambda p: p.write_bytes(p.read_bytes()[:-1])),
+        ("tensors.safetensors", lambda p: flip(p, -1)),
+        ("tensors.safetensors", lambda p: p.unlink()),
+        ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9])),
+        ("state.json", lambda p: p.unlink()),
+        ("state.json", lambda p: p.write_text(p.read_text().replace('"kept"', '"k"'))),
+        ("state.json", lambda p: p.write_text(p.read_text().replace('"format": 1', '"format": 2'))),
     ],
 )
-def test_f33_a_damaged_state(store, name, damage, told):
+def test_f33_a_damaged_state(store, name, damage):
     newest = store.saved()[-1]
     damage(newest / name)
-    with pytest.raises(UserError, match=re.escape(told)) as fault:
+    with pytest.raises(UserError, match=re.escape(str(newest / name))) as fault:
         store.load()
-    assert f"Delete {newest} to go on from the state before it" in str(fault.value)
-    shutil.rmtree(newest)  # as told
+    assert f"Delete {newest}" in str(fault.value)
+    shutil.rmtree(newest)  # as the message says
     assert store.load().facts["progress"] == {"update": 5}
-
-
-def test_f33_a_state_of_a_newer_format(store):
-    path = store.saved()[-1] / "state.json"
-    facts = json.loads(path.read_text())
-    facts["identity"]["format"] = 2
-    path.write_text(json.dumps(facts))
-    with pytest.raises(UserError, match=r"state\.json: format 2, expected 1"):
-        store.load()
 
 
 def test_f11_states_of_other_settings_are_not_looked_at(store, tmp_path):
@@ -119,7 +102,7 @@ def test_x03_a_state_whose_kept_weights_are_lost_gives_way_to_the_one_before(
     again = StateStore(tmp_path, IDENTITY, 1e9)
     assert again.load().facts == {"progress": {"update": 2}}
     told = capsys.readouterr().err
-    assert f"{store.checkpoint(4)}: missing or damaged" in told and "update-000000005" in told
+    assert str(store.checkpoint(4)) in told and "update-000000005" in told
     again.save_checkpoint(4, WEIGHTS)  # as training does on its way
     again.save(5, state_of(5))
     assert StateStore(tmp_path, IDENTITY, 1e9).load().facts == {"progress": {"update": 5}}
@@ -137,30 +120,24 @@ def test_x03_without_any_usable_state_training_starts_from_zero(tmp_path):
     assert again.load().facts == {"progress": {"update": 1}}
 
 
-def test_x03_kept_weights_that_vanish_are_noticed_at_the_next_save(tmp_path):
+def test_x03_kept_weights_that_vanish_are_noticed(tmp_path):
     store = StateStore(tmp_path, IDENTITY, 1e9)
     store.save_checkpoint(4, WEIGHTS)
+    assert torch.equal(store.load_checkpoint(4)["w"], torch.ones(3))
     store.save(5, state_of(5))
+    flip(store.checkpoint(4), -1)
+    with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
+        store.load_checkpoint(4)
     shutil.rmtree(tmp_path)
-    with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors: the weights of update 4"):
+    with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
         store.save(6, state_of(6))
     assert store.load() is None  # so that the same command starts from zero
 
 
-def test_x03_kept_weights_are_checked_when_they_are_taken(tmp_path):
-    store = StateStore(tmp_path, IDENTITY, 1e9)
-    store.save_checkpoint(4, WEIGHTS)
-    assert torch.equal(store.load_checkpoint(4)["w"], torch.ones(3))
-    flip(store.checkpoint(4), -1)
-    with pytest.raises(EnvironmentFault, match="the same command goes on from|The same command"):
-        store.load_checkpoint(4)
-
-
 def test_x04_a_second_training_in_one_state_folder_is_told_of_the_first(store, tmp_path):
-    told = f"process {os.getpid()} is at this training, with its states in {tmp_path}; wait until"
     with store.locked():
         other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
-        with pytest.raises(EnvironmentFault, match=re.escape(told)), other.locked():
+        with pytest.raises(EnvironmentFault, match=f"process {os.getpid()} "), other.locked():
             pass
     with store.locked():  # free again
         assert len(store.saved()) == 2
@@ -183,8 +160,7 @@ def test_a_job_of_the_workflow_waits_for_the_training_that_it_takes_the_place_of
                 found.result(timeout=0.2)
             store.save(17, state_of(17))
         assert found.result(timeout=10)[-1] == "update-000000017"
-    told = f"process {os.getpid()} is at this training, with its states in {tmp_path}; this one"
-    assert told in capfd.readouterr().err
+    assert f"process {os.getpid()} " in capfd.readouterr().err
 
 
 def test_who_waited_for_a_lock_that_was_removed_holds_the_new_one(tmp_path, monkeypatch):
@@ -206,5 +182,5 @@ def test_who_waited_for_a_lock_that_was_removed_holds_the_new_one(tmp_path, monk
             found = pool.submit(wait)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
-        assert f"process {os.getpid()} is at this training" in found.result(timeout=10)
+        assert f"process {os.getpid()} " in found.result(timeout=10)
     assert not root.exists()

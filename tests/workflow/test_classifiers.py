@@ -16,8 +16,6 @@ CORPUS = """
 small:
   licence: made here
   citation: this project
-  pairs: {train: 3100, matched: 60, mismatched: 60}
-  length: 4
   entailment:
     train: {path: own/train.jsonl}
     matched: {path: own/matched.jsonl}

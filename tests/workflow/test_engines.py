@@ -21,9 +21,9 @@ from shared_results import (
     fresh_clone,
 )
 
-from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.experiment import experiment_names
 from headcount.base.settings.pretrained import load_models
+from headcount.base.settings.text.corpora import load_corpora
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,11 @@ import yaml
 
 from headcount.ablation import ablation, masking, pruning_profile
 from headcount.analysis.inputs import INPUTS, OWNERS, Input
+from headcount.analysis.measures import MEASURES
 from headcount.base import head_values
 from headcount.data import trees
 from headcount.deployment import importance_speed, speed
-from headcount.heads import fisher, head_measures, head_outputs, syntax
+from headcount.heads import head_measures, measures_files, syntax
 from headcount.training import progress, pruning_run, training_run
 from headcount_hf.classifiers.classifier import accuracy_columns
 
@@ -33,8 +34,8 @@ WRITTEN = {
     "speed.csv": speed.COLUMNS,
     "loss_change.csv": head_values.COLUMNS,
     "measures.csv": head_values.COLUMNS,
-    "measures_fisher.csv": fisher.COLUMNS,
-    "measures_means.csv": head_outputs.COLUMNS,
+    "measures_fisher.csv": measures_files.COLUMNS["fisher"],
+    "measures_means.csv": measures_files.COLUMNS["means"],
     "ablation.csv": ablation.COLUMNS,
     "pruning_profile.csv": pruning_profile.COLUMNS,
     "pruning_profile_areas.csv": pruning_profile.AREA_COLUMNS,
@@ -93,8 +94,15 @@ def _columns_of(name: str) -> str:
 
 
 def meanings() -> dict[str, dict[str, str]]:
-    """Return the meanings of columns, by group of columns."""
-    return yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
+    """Return the meanings of columns, by group of columns. Measures explain themselves."""
+    groups = yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
+    known = {name for group in groups.values() for names in group for name in names.split(", ")}
+    measures = {
+        name: f"{measure.title}, {measure.unit}; larger means: {measure.more}"
+        for name, measure in MEASURES.items()
+        if name not in known
+    }
+    return groups | {"Measures of heads": measures}
 
 
 def _listed(names: Iterable[str]) -> str:

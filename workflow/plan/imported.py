@@ -8,11 +8,11 @@ from plan.raw import Source, own_folder
 
 from headcount.base.errors import UserError
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
-from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import Pair, parse_pair, require
 from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
+from headcount.base.settings.text.corpora import Corpus
 
 MODELS = "config/models.yaml"
 _NEEDED = ("config.json", WEIGHTS)  # of a folder of one's own that is not there

@@ -12,20 +12,21 @@ from plan.raw import Raw, Source
 
 from headcount.base.folders import ENTAILMENT_PARTS
 from headcount.base.settings.ablation import RerankSettings
-from headcount.base.settings.corpora import (
+from headcount.base.settings.data import LetterSettings, SpellingSettings
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.flags import as_flags, run_as_flag
+from headcount.base.settings.names import parse_pair
+from headcount.base.settings.reading.reader import at_key_of
+from headcount.base.settings.runs import label, labels
+from headcount.base.settings.text.corpora import (
     Corpus,
     ablation_tests,
     check_corpora,
     load_corpora,
     test_sets,
 )
-from headcount.base.settings.data import LetterSettings, SpellingSettings
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.experiment import Experiment, load_experiment
-from headcount.base.settings.flags import as_flags, run_as_flag
-from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_letters
-from headcount.base.settings.reader import at_key_of
-from headcount.base.settings.runs import label, labels
+from headcount.base.settings.text.languages import SCORED_BY_EXTRA, two_letters
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.words import uses_jieba
 

@@ -34,7 +34,7 @@ from headcount.base.head_values import head_rows
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import read_importance
-from headcount.heads.measures_files import means_file, read_mean_outputs, read_measures
+from headcount.heads.measures_files import beside, read_mean_outputs, read_measures
 from headcount.model.removal import set_means
 from headcount.scoring.bootstrap import SEED, interval, p_value
 from headcount.store.model_folder import fill, load_weights
@@ -69,7 +69,7 @@ def write_profile(
     effects = read_single_effects(ablation, masked.grid)
     signed = read_signed(inputs, masked, rerank) if settings.signed else None
     measured = read_measures(measures, inputs.model, masked.grid) if measures else None
-    means = read_mean_outputs(means_file(measures), inputs.model) if measures else None
+    means = read_mean_outputs(beside(measures, "means"), inputs.model) if measures else None
     curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed, measured))
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()

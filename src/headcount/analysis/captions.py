@@ -14,7 +14,7 @@ from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}

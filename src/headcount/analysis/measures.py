@@ -13,7 +13,7 @@ from pydantic import RootModel
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import RUN, Data
 from headcount.analysis.roles import KEYS, arrow, preferred
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.base.settings.section import Section
 

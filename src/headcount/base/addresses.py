@@ -33,19 +33,19 @@ class Head(NamedTuple):
     head: int
 
     def label(self) -> str:
-        """The address in words: 'encoder self-attention layer 0 head 3'."""
+        """Return the address in words: 'encoder self-attention layer 0 head 3'."""
         return f"{NAMES[self.kind]} layer {self.layer} head {self.head}"
 
     def name(self) -> str:
-        """The address in a file: 'enc_self.0.3'."""
+        """Return the address as in files: 'enc_self.0.3'."""
         return f"{self.kind}.{self.layer}.{self.head}"
 
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """How many heads each layer of each kind has, and their flat order.
+    """Number of heads by attention type and layer, and their flat order.
 
-    Flat order: kinds as in `KINDS`, then layers, then heads. A head multiplier is a vector
+    Flat order: types as in `KINDS`, then layers, then heads. A head multiplier is a vector
     of `size` entries in this order.
     """
 
@@ -57,49 +57,42 @@ class HeadGrid:
         return sum(sum(layers) for layers in self.counts.values())
 
     def heads(self) -> list[Head]:
-        """Every head, in flat order."""
+        """Return all heads in flat order."""
         return [
             Head(kind, layer, head)
-            for kind in KINDS
-            for layer, count in enumerate(self.counts[kind])
-            for head in range(count)
+            for kind, layer, _ in self.layers()
+            for head in range(self.counts[kind][layer])
         ]
 
     def span(self, kind: str, layer: int) -> slice:
-        """Where the heads of one layer stand in the flat order."""
-        before = KINDS[: KINDS.index(kind)]
-        start = sum(sum(self.counts[earlier]) for earlier in before)
-        start += sum(self.counts[kind][:layer])
+        """Return the flat positions of the heads of one layer."""
+        before = (self.counts[earlier] for earlier in KINDS[: KINDS.index(kind)])
+        start = sum(map(sum, before)) + sum(self.counts[kind][:layer])
         return slice(start, start + self.counts[kind][layer])
 
     def layers(self) -> Iterator[tuple[str, int, slice]]:
-        """Kind, layer, and where its heads stand in the flat order, of every layer."""
+        """Yield attention type, layer number and flat positions of the heads of every layer."""
+        start = 0
         for kind in KINDS:
-            for layer in range(len(self.counts[kind])):
-                yield kind, layer, self.span(kind, layer)
+            for layer, count in enumerate(self.counts[kind]):
+                yield kind, layer, slice(start, start := start + count)
 
     def index(self, head: Head) -> int:
-        """Flat position of a head. Raises UserError if this model has no such head."""
+        """Return the flat position of a head. Raises UserError if this model has no such head."""
         kind, layer, number = head
         if kind not in KINDS:
             raise UserError(f"head kind {kind!r} does not exist; kinds are {', '.join(KINDS)}")
         layers = self.counts[kind]
         if not 0 <= layer < len(layers):
-            raise UserError(
-                f"{NAMES[kind]} layer {layer} does not exist; this model has "
-                f"{_numbered('layer', len(layers))}"
-            )
+            known = f"this model has layers 0 to {len(layers) - 1}"
+            raise UserError(f"{NAMES[kind]} layer {layer} does not exist; {known}")
         if not 0 <= number < layers[layer]:
-            raise UserError(
-                f"{head.label()} does not exist; this layer has {_numbered('head', layers[layer])}"
-            )
+            known = f"heads 0 to {layers[layer] - 1}" if layers[layer] else "no heads"
+            raise UserError(f"{head.label()} does not exist; this layer has {known}")
         return self.span(kind, layer).start + number
 
     def closed_layers(self, mask: "np.ndarray") -> list[str]:
-        """Names as in 'enc_self.0' of the layers that have heads, of which a mask leaves none.
-
-        Only the residual path is left of such a layer's attention.
-        """
+        """Return names such as 'enc_self.0' of the layers whose heads a mask removes completely."""
         return [
             f"{kind}.{layer}"
             for kind, layer, span in self.layers()
@@ -107,19 +100,9 @@ class HeadGrid:
         ]
 
     def mask(self, silent: Iterable[Head]) -> "np.ndarray":
-        """Head mask ξ [size]: 0 for the silent heads, 1 for the rest.
-
-        Raises UserError for a head that is not in the model.
-        """
+        """Return the head mask ξ [size]: 0 for the silent heads, 1 for all others."""
         import numpy as np  # here, as a plan reads settings and masks nothing
 
         mask = np.ones(self.size, dtype=np.float32)
         mask[[self.index(head) for head in silent]] = 0
         return mask
-
-
-def _numbered(thing: str, count: int) -> str:
-    """Which layers or heads there are: 'layers 0 to 5'."""
-    if count < 2:
-        return f"one {thing}, number 0" if count else f"no {thing}; take another layer"
-    return f"{thing}s 0 to {count - 1}"

@@ -20,20 +20,19 @@ class EnvironmentFault(HeadcountError):
 
 
 def lacks_memory(fault: BaseException) -> bool:
-    """Whether a fault says that memory is used up, of the host or of a GPU.
+    """Return whether a fault says that memory of the host or of a GPU is used up.
 
-    torch, which is not imported here, raises RuntimeErrors that only their words tell from others.
+    torch raises RuntimeErrors for it, which only their words tell from others.
     """
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
-    return isinstance(fault, MemoryError) or (
-        isinstance(fault, RuntimeError) and any(part in str(fault) for part in words)
-    )
+    full = isinstance(fault, RuntimeError) and any(part in str(fault) for part in words)
+    return full or isinstance(fault, MemoryError)
 
 
 class Interrupted(HeadcountError):
     """A signal asked the command to stop; what it had done is saved."""
 
     def __init__(self, number: int):
-        """`number`: the signal's. The exit code is the shell's, 128 + number."""
+        """Take the signal's number. The exit code is the shell's, 128 + number."""
         super().__init__(f"stopped by signal {number}; the same command goes on from here")
         self.exit_code = 128 + number

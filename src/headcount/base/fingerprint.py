@@ -1,7 +1,7 @@
-"""What code a result came from: a script's fingerprint and those of the modules it imports.
+"""Fingerprints of the code that made a result: of a script and of all modules that it imports.
 
-Only what can change a result counts: comments, docstrings and layout do not. To tell them apart
-takes ten milliseconds a module, so what was found is kept beside Python's own compiled files.
+Comments, docstrings and layout do not count, since they change no result. Fingerprints are kept
+beside Python's compiled files, because finding one takes ten milliseconds.
 """
 
 import ast
@@ -20,114 +20,92 @@ from headcount.base.errors import EnvironmentFault
 
 _SOURCE = Path(__file__).resolve().parents[2]
 _ROOT = _SOURCE.parent
+_ENDS = (".py", ".yaml", ".html", ".css", ".js", ".md")  # of a module and of data beside it
+
+Parsed = tuple[tuple[str, ...], str]  # imports, fingerprint
 
 
 def require_own_package(root: Path) -> None:
-    """Raise EnvironmentFault if the checkout in `root` has a package that Python did not import.
-
-    Results would come from the code of another checkout, and record its fingerprints.
-    """
+    """Raise EnvironmentFault if Python imports the package of another checkout than `root`."""
     own, imported = (root / "src" / "headcount").resolve(), _SOURCE / "headcount"
     if own.is_dir() and own != imported:
         raise EnvironmentFault(
-            f"expected the package headcount of {own}, found that Python imports {imported}; "
-            f"run pip install -e . in {root.resolve()}, in a virtual environment of its own, or "
-            f"set PYTHONPATH={own.parent}"
+            f"expected the package headcount of {own}, but Python imports {imported}; "
+            f"run pip install -e . in {root.resolve()}, or set PYTHONPATH={own.parent}"
         )
 
 
 @cache
 def code(script: str, *modules: str) -> dict[str, str]:
-    """{file: fingerprint} of a script and of every project module it imports, directly or not.
+    """Return {file: fingerprint} of a script and of every project module that it imports.
 
-    Imports are found in the syntax tree, those inside functions included; `modules` are those that
-    the script imports by their names, which no tree shows. Paths are relative to the project's
-    root. Raises ValueError on a relative import, which could not be followed, and
-    ModuleNotFoundError for a module that is not the project's.
+    `modules` are further modules, which the script imports by name. Paths are relative to the
+    project's root. Raises ValueError for a relative import, and ModuleNotFoundError for a module
+    that is not the project's.
     """
-    waiting, found = [_ROOT / script, *chain.from_iterable(map(_files_named, modules))], {}
+    waiting, parsed = [_ROOT / script, *chain.from_iterable(map(_files_named, modules))], {}
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            imports, found[path] = _parsed(path)
-            waiting += [file for module in imports for file in _files_of(module)]
-    names = {path.relative_to(_ROOT).as_posix(): print_ for path, print_ in found.items()}
-    return dict(sorted(names.items()))
-
-
-def _files_named(module: str) -> tuple[Path, ...]:
-    """Files of a module and of its packages. Raises ModuleNotFoundError where there is none."""
-    path = _SOURCE.joinpath(*module.split(".")).with_suffix(".py")
-    if not path.exists():
-        raise ModuleNotFoundError(f"{module}: expected {path}, found no such file")
-    return _files_of(module)
+        if path not in parsed:
+            parsed[path] = _parsed(path)
+            waiting += chain.from_iterable(map(_files_of, parsed[path][0]))
+    return {p.relative_to(_ROOT).as_posix(): parsed[p][1] for p in sorted(parsed)}
 
 
 def digest(value: Any) -> str:
-    """Twelve hex digits that name a JSON value; the order of its keys does not matter."""
+    """Return twelve hex digits of a JSON value. The order of its keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _files_named(module: str) -> tuple[Path, ...]:
+    path = _SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+    if not path.exists():
+        raise ModuleNotFoundError(f"{module}: there is no {path}")
+    return _files_of(module)
 
 
 @cache
 def _files_of(module: str) -> tuple[Path, ...]:
-    """Files of a module, and of the packages above it, that belong to the project."""
+    """Return the project's files of a module: itself, data of its name, and its packages."""
     package = module.rpartition(".")[0]
     above = _files_of(package) if package else ()
-    if package and not above:  # someone else's
+    if package and not above:  # another project's
         return ()
     path = _SOURCE.joinpath(*module.split("."))
-    # A file of a module's own name is data that the module reads: rules, a template of a page.
-    beside = (
-        path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html", ".css", ".js", ".md")
-    )
-    return (*above, *(file for file in (*beside, path / "__init__.py") if file.exists()))
+    beside = (*map(path.with_suffix, _ENDS), path / "__init__.py")
+    return (*above, *(file for file in beside if file.exists()))
 
 
 @cache
-def _parsed(path: Path) -> tuple[tuple[str, ...], str]:
+def _parsed(path: Path) -> Parsed:
+    """Return a file's imports and fingerprint, from the cache if its text is unchanged."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return (), hashlib.sha256(text.encode()).hexdigest()[:12]
     key = hashlib.sha256((_own_text() + text).encode()).hexdigest()
-    found = _recall(path, key)
-    if found is None:
-        tree = ast.parse(text)
-        fingerprint = hashlib.sha256(_canonical(tree).encode()).hexdigest()[:12]
-        found = tuple(_imports(tree, path)), fingerprint
-        _remember(path, key, found)
-    return found
+    cached = path.parent / "__pycache__" / f"{path.stem}.fingerprint.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):  # none, or another version's
+        memo = json.loads(cached.read_text(encoding="utf-8"))
+        if memo["key"] == key:
+            return tuple(memo["imports"]), memo["fingerprint"]
+    tree = ast.parse(text)
+    fingerprint = hashlib.sha256(_canonical(tree).encode()).hexdigest()[:12]
+    imports = tuple(_imports(tree, path))
+    if not sys.dont_write_bytecode:
+        _write(cached, {"key": key, "imports": imports, "fingerprint": fingerprint})
+    return imports, fingerprint
 
 
 @cache
 def _own_text() -> str:
-    """This module's text: another one may find another fingerprint in the same source."""
     return Path(__file__).read_text(encoding="utf-8")
 
 
-def _kept(path: Path) -> Path:
-    return path.parent / "__pycache__" / f"{path.stem}.fingerprint.json"
-
-
-def _recall(path: Path, key: str) -> tuple[tuple[str, ...], str] | None:
-    """What was found in the very same text before, if it was kept."""
-    try:
-        kept = json.loads(_kept(path).read_text(encoding="utf-8"))
-        if kept["key"] == key:
-            return tuple(kept["imports"]), kept["fingerprint"]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # none, or not one that this version wrote: look again
-    return None
-
-
-def _remember(path: Path, key: str, found: tuple[tuple[str, ...], str]) -> None:
-    """Keep it for other processes, where Python may keep compiled files too."""
-    if sys.dont_write_bytecode:
-        return
-    target = _kept(path)
+def _write(target: Path, memo: dict[str, Any]) -> None:
     part = target.with_name(f".{target.name}.{os.getpid()}")  # several jobs may write at once
-    with suppress(OSError):  # a folder that cannot be written: only time is lost
+    with suppress(OSError):  # a folder that cannot be written costs time only
         target.parent.mkdir(exist_ok=True)
-        part.write_text(json.dumps({"key": key, "imports": found[0], "fingerprint": found[1]}))
+        part.write_text(json.dumps(memo))
         part.replace(target)
 
 
@@ -137,24 +115,21 @@ def _imports(tree: ast.Module, path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                raise ValueError(
-                    f"{path}:{node.lineno}: use absolute imports; the fingerprint follows them"
-                )
+                raise ValueError(f"{path}:{node.lineno}: fingerprints need absolute imports")
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _canonical(node: Any) -> str:
-    """The syntax tree as text without positions, docstrings and empty fields.
+    """Return a syntax tree as text, without positions, bare strings and empty fields.
 
-    A docstring is any statement that is a bare string, so that those of attributes count as such.
-    Empty fields differ between Python versions; leaving them out keeps fingerprints equal.
+    Bare strings are docstrings. Which empty fields exist depends on the version of Python.
     """
     if isinstance(node, list):
         return f"[{','.join(filter(None, map(_canonical, node)))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
-        return ""  # a docstring
-    fields = ast.iter_fields(node)
-    kept = (f"{name}={_canonical(value)}" for name, value in fields if value not in (None, []))
-    return f"{type(node).__name__}({','.join(kept)})"
+        return ""
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
+    inside = ",".join(f"{name}={_canonical(value)}" for name, value in fields)
+    return f"{type(node).__name__}({inside})"

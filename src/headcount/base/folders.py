@@ -1,37 +1,37 @@
-"""Names of the files in the folders that jobs hand on: of a trained model, of a segmented pair.
+"""Names of the files in folders of models and of segmented pairs.
 
-Scripts and rules take them from here, so that a job records every file that its rule lists.
+Scripts and rules share them, so that a job records every file that its rule lists.
 """
 
 SIDES = ("src", "tgt")  # source and target
 
 DESCRIPTION, WEIGHTS = "model.json", "weights.safetensors"
 MODEL_FILES = (DESCRIPTION, WEIGHTS)
-"""What loads a model alone."""
+"""Files of a model."""
 
 CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 """A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
 CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")
-"""What any of the library's models and tokenisers are read from; no code and no pickles."""
+"""Files of classifiers and tokenisers of that library, without code and pickles."""
 PRETRAINED_SOURCES = ("*.json", "*.safetensors", "*.spm", "*.model", "merges.txt")
-"""What a translation model of one's own and its subwords are read from; no code and no pickles."""
+"""Files of a translation model and its subwords, without code and pickles."""
 ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
-"""What the labelled pairs of a corpus are parted into."""
+"""Parts of the labelled pairs of a corpus."""
 
 SEGMENTATION = "segmentation.json"
 CODES = tuple(f"{side}.codes" for side in SIDES)
 VOCABULARIES = tuple(f"{side}.vocab" for side in SIDES)
 SEGMENTERS = (SEGMENTATION, *CODES, *VOCABULARIES)
-"""What cuts text into subwords, numbers them, and joins them again; part of every list below."""
+"""Files that segment text and number subwords. Part of every list below."""
 
 
 def with_text(*splits: str) -> tuple[str, ...]:
-    """`SEGMENTERS`, and both sides of these splits (train, dev) as subwords."""
+    """Return `SEGMENTERS` and both sides of these splits (train, dev) as subwords."""
     return (*SEGMENTERS, *(f"{split}.{side}" for split in splits for side in SIDES))
 
 
 TRAINING = with_text("train", "dev")
-"""What training reads: all that lies in the folder of a segmented pair."""
+"""All files of a segmented pair, which training reads."""
 RELEVANCE = with_text("dev")
 ROLES = (*RELEVANCE, "train.src")  # rare words are rare there
 TIMING = (*SEGMENTERS, "dev.src")

@@ -7,11 +7,7 @@ import numpy as np
 
 @unique
 class Stream(IntEnum):
-    """What is drawn.
-
-    Two kinds of draws have no number, and are of different jobs: the order of batches, by seed and
-    epoch, and random masks that a trained model is scored under, by seed and draw.
-    """
+    """Kinds of draws. The order of batches and the random masks of scored models have no number."""
 
     GATES = 0x47415445  # of an update, the noise of every gate
     HEAD_MASK = 0x4D41534B  # of an update, which heads are masked, or whether any are
@@ -23,12 +19,9 @@ class Stream(IntEnum):
     ENTAILMENT = 0x4D4E4C49  # of labelled pairs, which are left out of fine-tuning
 
     def generator(self, seed: int, *counters: int) -> np.random.Generator:
-        """A fresh generator of this stream, at a place that the counters number.
-
-        torch's own generators know nothing of it, but for `DROPOUT`.
-        """
+        """Return a new generator of this stream, at a place that the counters number."""
         return np.random.default_rng([seed, *counters, self])
 
     def number(self, seed: int, *counters: int) -> int:
-        """A seed for generators of others, the first draw of that generator."""
+        """Return a seed for another library's generator: the first draw of this stream's."""
         return int(self.generator(seed, *counters).integers(1 << 63))

@@ -28,12 +28,12 @@ class MaskedSet:
 
 
 def rank_heads(importance: Sequence[float] | np.ndarray) -> Ranking:
-    """All heads, most important first; equally important ones in flat order."""
+    """Return all heads, most important first, and equally important ones in flat order."""
     return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
 
 
 def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:
-    """A mask for each set, [sets, heads]: 0 for its heads, 1 for the rest."""
+    """Return one mask per set, [sets, heads]: 0 for its heads, 1 for all others."""
     masks = np.ones((len(sets), heads), dtype=np.float32)
     for mask, silent in zip(masks, sets, strict=True):
         mask[list(silent)] = 0
@@ -41,7 +41,7 @@ def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:
 
 
 def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:
-    """A ranking cut into near-equal groups, the first ones longer by one where it must be.
+    """Return a ranking cut into near-equal groups, of which the first may be longer by one.
 
     Raises UserError if there are more groups than heads.
     """
@@ -51,10 +51,10 @@ def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:
 
 
 def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
-    """The sets by importance: none; each group alone; from none to all heads, both ways.
+    """Return the sets by importance: no head, single groups, and cumulative groups both ways.
 
-    Group 1 holds the most important heads. `descending` masks groups from the first on,
-    `ascending` from the last on; index 0 of both is no head, the last index all of them.
+    Group 1 has the most important heads. `descending` masks groups from the first on,
+    `ascending` from the last on. Index 0 of both is no head, the last index all heads.
     """
     cut = cut_groups(ranking, groups)
     return [
@@ -66,10 +66,10 @@ def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
 
 
 def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSet]:
-    """Sets of random heads, as large as those of `ranked_sets`: each draw is a random ranking.
+    """Return sets of random heads of the sizes in `ranked_sets`. Each draw is a random ranking.
 
-    Its groups control single groups; their unions, from either end, control both cumulative
-    curves and are listed by size, each size once. Draw k of a seed is the same for every model
+    Groups of a draw control single groups. Their unions, from either end, control both cumulative
+    curves and are sorted by size, each size once. Draw k of a seed is the same for every model
     with as many heads.
     """
     sets = []
@@ -77,17 +77,16 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
         ranking = np.random.default_rng([seed, draw]).permutation(heads).tolist()
         cut = cut_groups(ranking, groups)
         sets += _numbered("random_group", draw, cut, first=1)
-        # Where groups are unequal, unions from the last on have sizes of their own; of two with
-        # one size that from the first on is taken.
-        both = (accumulate(each, initial=[]) for each in (cut[::-1], cut))
-        unions = [union for each in both for union in _numbered("random_cumulative", draw, each)]
+        # Of two unions of one size, the union from the first group on is used.
+        both = (accumulate(parts, initial=[]) for parts in (cut[::-1], cut))
+        unions = [one for sums in both for one in _numbered("random_cumulative", draw, sums)]
         by_size = {len(union.heads): union for union in unions}
         sets += [by_size[size] for size in sorted(by_size)]
     return sets
 
 
 def step_sets(order: Sequence[int], steps: int) -> list[Heads]:
-    """The first heads of an order, sorted, in equal steps from none to all of them.
+    """Return the first heads of an order, sorted, in equal steps from none to all of them.
 
     Step i has i / steps of the heads, rounded up: the rule of Michel et al.'s code.
     """
@@ -96,7 +95,7 @@ def step_sets(order: Sequence[int], steps: int) -> list[Heads]:
 
 
 def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> Heads:
-    """`count` of some heads at random, sorted; those of a smaller count are among them."""
+    """Return `count` heads at random, sorted. A larger count has all heads of a smaller one."""
     drawn = np.random.default_rng([seed, draw]).permutation(np.array(within, dtype=int))
     return tuple(sorted(drawn[:count].tolist()))
 

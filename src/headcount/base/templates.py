@@ -8,10 +8,7 @@ import jinja2
 
 
 def fill_page(template: Path, values: Mapping[str, Any]) -> str:
-    """The page of a template; a name without a value is a fault.
-
-    In a template of HTML, by its name's end, what is no Markup is escaped.
-    """
+    """Return the filled template. A name without a value is a fault. HTML values are escaped."""
     environment = jinja2.Environment(
         autoescape=template.suffix == ".html",
         undefined=jinja2.StrictUndefined,

@@ -8,7 +8,7 @@ from typing import Any
 import regex
 
 from headcount.base.errors import EnvironmentFault
-from headcount.base.settings.names import two_letters
+from headcount.base.settings.text.languages import two_letters
 from headcount.data.vocabulary import Vocabulary
 
 SEPARATOR = "@@"

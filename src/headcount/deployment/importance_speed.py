@@ -12,7 +12,8 @@ from headcount.base.settings.decode import SpeedSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.deployment.speed import time_in_turns
-from headcount.heads.importance import measure_importance, read_drawn
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, first_device

@@ -1,34 +1,24 @@
-"""Fisher information of the multipliers, and which heads go by it, rearranged within layers.
+"""Fisher information of the multipliers, and heads to prune by it, rearranged within layers.
 
-Switching heads off, ξ from 1 to a mask m, adds about ½ (1 − m)ᵀ F (1 − m) to the loss of a model
-whose gradient is 0 on average, F = E[g gᵀ] with a sentence's derivatives g. Source: Kwon et al.
-2022, sections 4.1 and 4.2.
+Masking heads, ξ from 1 to a mask m, adds about ½ (1 − m)ᵀ F (1 − m) to the loss of a model whose
+mean gradient is 0. F = E[g gᵀ] with the derivatives g of a sentence. Source: Kwon et al. 2022,
+sections 4.1 and 4.2.
 """
-
-from itertools import product
-from pathlib import Path
 
 import numpy as np
 
 from headcount.base.addresses import HeadGrid
-from headcount.base.head_values import read_in_order
 from headcount.base.ranking import Heads, rank_heads
 
-COLUMNS = ("kind", "layer", "head", "other", "value")
 _EQUAL = 1e-12  # of a layer's information: smaller gains are rounding
 
 
-def added_loss(fisher: np.ndarray, gone: list[int]) -> float:
-    """½ (1 − m)ᵀ F (1 − m) for a mask that switches these heads off; nats if F is in nats²."""
-    return float(fisher[np.ix_(gone, gone)].sum()) / 2
-
-
 def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:
-    """So many heads to switch off: those of least information, rearranged within their layers.
+    """Return `count` heads of least information to mask, rearranged within their layers.
 
-    `fisher`: F [heads, heads]. How many go of each layer the diagonal says, of equal heads the
-    last first; then, within each layer, a head that goes and one that stays change places, the
-    pair first that lowers `added_loss` most, for as long as it falls.
+    `fisher` is F [heads, heads]. Its diagonal decides how many heads of each layer are masked, the
+    last of equal heads first. Then, within each layer, a masked head and another are exchanged, the
+    pair first that lowers the added loss most, for as long as it falls.
     """
     gone = set(rank_heads(np.diagonal(fisher))[grid.size - count :])
     for _, _, span in grid.layers():
@@ -39,9 +29,9 @@ def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:
 
 
 def stays(fisher: np.ndarray, grid: HeadGrid) -> np.ndarray:
-    """In what share of the numbers of heads to switch off, 1 to all but one, each stays; [heads].
+    """Return the share of the numbers of masked heads, 1 to all but one, at which a head stays.
 
-    By `rearranged`; larger means more important.
+    Heads are masked by `rearranged`. The result is [heads]; larger means more important.
     """
     counts = range(1, grid.size)
     total = np.zeros(grid.size)
@@ -51,41 +41,8 @@ def stays(fisher: np.ndarray, grid: HeadGrid) -> np.ndarray:
     return total / max(len(counts), 1)
 
 
-def fisher_rows(fisher: np.ndarray, grid: HeadGrid) -> list[list]:
-    """The cells of `COLUMNS`: F within layers, a pair of heads a row."""
-    places = zip(*_places(grid), strict=True)
-    return [[*key, float(fisher[place])] for key, place in zip(_pairs(grid), places, strict=True)]
-
-
-def read_fisher(path: Path, grid: HeadGrid) -> np.ndarray:
-    """F [heads, heads] with zeros between layers, from a file of `fisher_rows`.
-
-    Raises UserError unless the file has a finite number for each pair of heads of a layer of this
-    model, in order, and no other row.
-    """
-    fisher = np.zeros((grid.size, grid.size))
-    fisher[_places(grid)] = read_in_order(path, COLUMNS, _pairs(grid), "scripts/more_measures.py")
-    return fisher
-
-
-def _pairs(grid: HeadGrid) -> list[tuple]:
-    """Kind, layer and both heads of every pair of a layer, in the order of files."""
-    return [
-        (kind, layer, head, other)
-        for kind, layer, span in grid.layers()
-        for head, other in product(range(span.stop - span.start), repeat=2)
-    ]
-
-
-def _places(grid: HeadGrid) -> tuple[list[int], list[int]]:
-    """Rows and columns of F of the same pairs."""
-    spans = [range(span.start, span.stop) for *_, span in grid.layers()]
-    pairs = [pair for span in spans for pair in product(span, repeat=2)]
-    return [head for head, _ in pairs], [other for _, other in pairs]
-
-
 def _exchanged(fisher: np.ndarray, gone: list[int], span: slice) -> list[int]:
-    """The heads of one layer that go, after every exchange that lowers what their absence adds.
+    """Return the masked heads of one layer after every exchange that lowers the added loss.
 
     With m' = m + e_j − e_i, mᵀFm / 2 changes by (Fm)_j − (Fm)_i + (F_ii + F_jj) / 2 − F_ij.
     """

@@ -1,8 +1,7 @@
-"""What heads attend to, added up batch by batch: confidence, entropy, positions, rare words.
+"""Confidence, relative positions, attention to rare words and between words, by batches.
 
-Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions. A head
-points at the key of its largest weight; where several keys share the largest weight it points at
-none.
+Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions, v and w
+words of both. A head points at the key of its largest weight, or at none if several keys share it.
 """
 
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import COLUMNS
@@ -18,13 +18,13 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 
-NOWHERE = -1
+NOWHERE = OUTSIDE = -1
 LARGEST_PART = 0.25  # of all subwords of the text that count as frequent
 POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
 
 class View(NamedTuple):
-    """Which positions of a batch count, as one kind of attention sees it."""
+    """Positions of a batch that count for one attention type."""
 
     queries: Tensor  # [b, q] boolean
     keys: Tensor  # [b, k] boolean
@@ -38,12 +38,15 @@ def are_words(tokens: Tensor) -> Tensor:
 def views(batch: Batch) -> dict[str, View]:
     """Return the view of every attention type: words as queries and as keys."""
     source, target = are_words(batch.src), are_words(batch.tgt_in)
-    sides = (("enc_self", source, source), ("dec_self", target, target))
-    return {kind: View(*pair) for kind, *pair in (*sides, ("dec_enc", target, source))}
+    return {
+        "enc_self": View(source, source),
+        "dec_self": View(target, target),
+        "dec_enc": View(target, source),
+    }
 
 
 def pointed(weights: Tensor, keys: Tensor) -> Tensor:
-    """The key each query points at, [b, h, q], of those that count; else `NOWHERE`.
+    """Return the key [b, h, q] that a query points at among those that count, or `NOWHERE`.
 
     `weights` is [b, h, q, k], `keys` [b, k]. A key of weight 0 is never pointed at.
     """
@@ -51,6 +54,35 @@ def pointed(weights: Tensor, keys: Tensor) -> Tensor:
     largest, where = weights.max(-1)
     shared = (weights == largest[..., None]).sum(-1) > 1
     return where.masked_fill(shared | (largest == 0), NOWHERE)
+
+
+def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
+    """Return the number of the word that each subword belongs to, [b, k].
+
+    `pieces` lists the subwords of each word of each sentence. EOS and padding are `OUTSIDE`.
+    """
+    rows = [[n for n, word in enumerate(words) for _ in word] + [OUTSIDE] for words in pieces]
+    width = max(map(len, rows))
+    return torch.tensor([row + [OUTSIDE] * (width - len(row)) for row in rows])
+
+
+def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """Return attention between words, [b, h, v, w], of weights [b, h, q, k] between subwords.
+
+    `queries` [b, q] and `keys` [b, k] number the words, as `token_numbers` does. Attention to a
+    word is the sum over its subwords, attention from a word the mean. A row sums to 1 less the
+    weight of subwords outside. Rows and columns past a sentence's last word are 0.
+    """
+    toward = weights @ _members(keys)[:, None].to(weights.dtype)
+    rows = _members(queries)
+    rows = rows / rows.sum(1, keepdim=True).clamp(min=1)
+    return rows.transpose(1, 2)[:, None].to(weights.dtype) @ toward
+
+
+def _members(numbers: Tensor) -> Tensor:
+    """Return 1 where a subword belongs to a word, [b, k, w]."""
+    members = functional.one_hot(numbers + 1, int(numbers.max()) + 2)
+    return members[..., 1:].float()
 
 
 class Confidence:
@@ -61,46 +93,42 @@ class Confidence:
 
     def __init__(self, grid: HeadGrid):
         self._grid = grid
-        self._largest, self._entropy = np.zeros(grid.size), np.zeros(grid.size)
+        self._sums = {name: np.zeros(grid.size) for name in ("confidence", "entropy")}
         self._queries = np.zeros(grid.size)
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        """Take in one layer's weights [b, h, q, k]."""
+        """Add the weights [b, h, q, k] of one layer."""
         span = self._grid.span(kind, layer)
         queries = view.queries[:, None, :]
         largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
-        entropy = torch.special.entr(weights).sum(-1)
-        self._largest[span] += _total(largest * queries)
-        self._entropy[span] += _total(entropy * queries)
+        self._sums["confidence"][span] += _total(largest * queries)
+        self._sums["entropy"][span] += _total(torch.special.entr(weights).sum(-1) * queries)
         self._queries[span] += view.queries.sum().item()
 
     def means(self) -> dict[str, np.ndarray]:
-        """Confidence (0 to 1) and entropy (nats, of all weights, EOS included), [heads] each.
+        """Return confidence (0 to 1) and entropy (nats, of all weights, EOS included), [heads].
 
-        Larger confidence means surer; larger entropy means less sure. NaN without queries.
+        Without queries they are NaN.
         """
         with np.errstate(invalid="ignore"):
-            return {
-                "confidence": self._largest / self._queries,
-                "entropy": self._entropy / self._queries,
-            }
+            return {name: sums / self._queries for name, sums in self._sums.items()}
 
 
 class Positions:
-    """How often every self-attention head points at each relative position.
+    """Counts of the relative positions at which every self-attention head points.
 
     Source: Voita et al. 2019, section 5.1.
     """
 
     def __init__(self, grid: HeadGrid, longest: int):
-        """`longest`: of all sentences, on either side, in subwords with EOS."""
+        """`longest`: length of the longest sentence on either side, in subwords with EOS."""
         self._grid = grid
         self._reach = longest
         self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
         self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
 
     def start(self, views: dict[str, View]) -> None:
-        """Count the queries of a batch for which each relative position could be pointed at."""
+        """Count the queries of a batch for which a relative position could be pointed at."""
         for kind in ("enc_self", "dec_self"):
             view = views[kind]
             length = view.queries.shape[1]
@@ -110,38 +138,37 @@ class Positions:
                 self._trials[kind][offset + self._reach] += pairs.sum().item()
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        """Take in one layer's weights [b, h, q, k]; the batch must have been started."""
+        """Add the weights [b, h, q, k] of one layer after `start`."""
         where = pointed(weights, view.keys)
         valid = (where != NOWHERE) & view.queries[:, None, :]
         hits = self._hits[self._grid.span(kind, layer)]  # a view
         heads, queries = (torch.arange(size, device=where.device) for size in where.shape[1:])
         cells = where - queries + self._reach + hits.shape[1] * heads[:, None]
-        found = np.bincount(cells[valid].cpu().numpy(), minlength=hits.size)
-        hits += found.reshape(hits.shape)
+        counts = np.bincount(cells[valid].cpu().numpy(), minlength=hits.size)
+        hits += counts.reshape(hits.shape)
 
-    def rows(self, heads: Sequence[Head]) -> list[dict]:
-        """A row of `POSITION_COLUMNS` for each head and relative position that it ever points at.
+    def rows(self, heads: Sequence[Head]) -> list[list]:
+        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at.
 
-        `heads`: how they are called, in flat order; value: hits / trials; offset: key minus query,
-        in subwords.
+        `heads` are addresses in flat order. Value: hits / trials. Offset: key minus query, in
+        subwords.
         """
         rows = []
         for head, hits in zip(heads, self._hits, strict=True):
             for place in hits.nonzero()[0].tolist():
                 hit, trials = int(hits[place]), int(self._trials[head.kind][place])
-                cells = (*head, "share", hit / trials, place - self._reach, hit, trials)
-                rows.append(dict(zip(POSITION_COLUMNS, cells, strict=True)))
+                rows.append([*head, "share", hit / trials, place - self._reach, hit, trials])
         return rows
 
 
 class RareWords:
-    """How often every encoder head points at the rarest subwords of a sentence.
+    """Shares of queries for which an encoder head points at the rarest subwords of a sentence.
 
     Source: Voita et al. 2019, section 5.3.
     """
 
     def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
-        """`counts`: how often each source id occurs in the training text, [vocabulary]."""
+        """`counts`: occurrences of each source id in the training text, [vocabulary]."""
         self._grid = grid
         self._counts = counts
         self._limit = frequent_limit(counts, settings)
@@ -170,7 +197,7 @@ class RareWords:
             self._chance[name] += (self._queries.double() * share[:, None]).sum().item()
 
     def add(self, layer: int, weights: Tensor, view: View) -> None:
-        """Take in one encoder layer's weights [b, h, q, k]; the batch must have been started."""
+        """Add the weights [b, h, q, k] of one encoder layer after `start`."""
         where = pointed(weights, view.keys)
         for name, rare in self._rare.items():
             at = rare[:, None, :].expand(-1, where.shape[1], -1).gather(2, where.clamp(min=0))
@@ -178,25 +205,25 @@ class RareWords:
             self._hits[name][self._grid.span("enc_self", layer)] += _total(hits)
 
     def shares(self) -> dict[str, np.ndarray]:
-        """Shares (0 to 1), [heads], and what drawing a key at random would give.
+        """Return shares (0 to 1), [heads], and the shares that random keys would give.
 
-        `rarest`: at the rarest subword; `two_rarest`: at one of the two rarest; ties count. NaN for
-        heads outside the encoder, and for all without a trial.
+        `rarest`: at the rarest subword. `two_rarest`: at one of the two rarest. Ties count. NaN for
+        heads outside the encoder, and for all heads without a trial.
         """
         encoder = np.array([head.kind == "enc_self" for head in self._grid.heads()], dtype=bool)
         trials = self._trials or np.nan
-        found = {}
+        shares = {}
         for name, hits in self._hits.items():
-            found[f"rare_{name}"] = np.where(encoder, hits / trials, np.nan)
-            found[f"rare_{name}_chance"] = np.where(encoder, self._chance[name] / trials, np.nan)
-        return found
+            shares[f"rare_{name}"] = np.where(encoder, hits / trials, np.nan)
+            shares[f"rare_{name}_chance"] = np.where(encoder, self._chance[name] / trials, np.nan)
+        return shares
 
 
 def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
-    """The count below which a subword is rare: that of the last one that is frequent.
+    """Return the count below which a subword is rare: the count of the last frequent subword.
 
-    Frequent are the `rare_frequent` most frequent ones that occur, but no larger part of them than
-    `LARGEST_PART`.
+    Frequent are the `rare_frequent` most frequent subwords of the text, but at most `LARGEST_PART`
+    of its subwords.
     """
     ordered = counts[counts > 0].sort(descending=True).values
     frequent = min(settings.rare_frequent, int(LARGEST_PART * len(ordered)))
@@ -204,5 +231,5 @@ def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
 
 
 def _total(values: Tensor) -> np.ndarray:
-    """Sum over sentences and queries of [b, h, q]: [h]."""
+    """Return the sum over sentences and queries of [b, h, q]: [h]."""
     return values.double().sum((0, 2)).cpu().numpy()

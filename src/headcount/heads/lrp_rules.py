@@ -1,9 +1,9 @@
-"""How layer-wise relevance propagation shares relevance out, one module at a time.
+"""Rules of layer-wise relevance propagation, one module at a time.
 
-Every rule takes the relevance of a module's outputs and gives that of its inputs, for several
-generation steps at once; the sum of sizes stays the same for each step, and for the core of
-attention for each head. What input i contributes to output j is J_ji · x_i, plus an equal part of
-the output at zero input (the bias); J is the Jacobian.
+Every rule turns the relevance of a module's outputs into the relevance of its inputs, for several
+generation steps at once. The sum of sizes stays the same in a step, and in the core of attention
+for a head. Input i contributes J_ji · x_i to output j, plus an equal part of the output at zero
+input (the bias). J is the Jacobian.
 
 Letters in shapes: t generation steps, p positions, i inputs, j outputs, h heads, q query positions,
 k key positions, e and f width of one head.
@@ -20,17 +20,17 @@ from torch import Tensor, nn
 EPSILON = 1e-5
 """Keeps sums of contributions away from 0."""
 LARGEST = 1 << 24
-"""Numbers in the contributions of several heads at once; beyond it heads take turns."""
+"""Numbers in the contributions of several heads at once. Beyond it heads take turns."""
 
 
 class Rules:
-    """The rules of one way to share relevance out, `ratio` or `alpha_beta`."""
+    """Rules of one way to distribute relevance, `ratio` or `alpha_beta`."""
 
     def __init__(self, rule: str):
         self._rule = rule
 
     def shares(self, parts: Tensor, dim: int = -1) -> Tensor:
-        """Which share of each output belongs to each contribution, of the shape of `parts`.
+        """Return the shares of contributions in their outputs, of the shape of `parts`.
 
         Contributions to one output lie along `dim`. `ratio`: part / sum. `alpha_beta`: half of the
         positive part / positive sum, plus half of the negative part / negative sum; never negative.
@@ -47,38 +47,37 @@ class Rules:
     def linear(
         self, inputs: Tensor, weight: Tensor, bias: Tensor | None, relevance: Tensor
     ) -> Tensor:
-        """Relevance [t, p, i] of inputs [p, i] to a linear layer, given [t, p, j] of its outputs.
+        """Return the relevance [t, p, i] of inputs [p, i], given [t, p, j] of the outputs.
 
-        `weight` is [j, i], or [p, j, i] with one for each position; `bias` [j].
+        `weight` is [j, i], or [p, j, i] with one matrix for each position. `bias` is [j].
         """
         parts = self.with_bias(weight * inputs[:, None, :], bias)
-        found = torch.einsum("tpj,pji->tpi", relevance, self.shares(parts))
-        return rescaled(found, relevance, (1, 2))
+        of_inputs = torch.einsum("tpj,pji->tpi", relevance, self.shares(parts))
+        return rescaled(of_inputs, relevance, (1, 2))
 
     def with_bias(self, parts: Tensor, bias: Tensor | None) -> Tensor:
-        """Contributions [.., j, i] to outputs [j], with an even part of their bias [j], if any."""
-        if bias is None:
-            return parts
-        return parts + bias[:, None] / parts.shape[-1]
+        """Return contributions [.., j, i] to outputs, with an even part of a bias [j]."""
+        return parts if bias is None else parts + bias[:, None] / parts.shape[-1]
 
     def norm(self, inputs: Tensor, norm: nn.Module, relevance: Tensor) -> Tensor:
-        """Relevance of inputs [p, i] to a layer norm, given [t, p, i] of its outputs."""
+        """Return the relevance of a layer norm's inputs [p, i], given [t, p, i] of its outputs."""
         if not isinstance(norm, nn.LayerNorm):
             return relevance
         return self.linear(inputs, norm_jacobian(inputs, norm), norm.bias, relevance)
 
     def residual(self, first: Tensor, second: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
-        """Relevance [t, p, i] of both terms [p, i] of a sum."""
-        found = self.shares(torch.stack([first, second]), dim=0)[:, None] * relevance
-        return tuple(rescaled(found, relevance[None], (0, 2, 3)).unbind(0))
+        """Return the relevance [t, p, i] of both terms [p, i] of a sum."""
+        terms = self.shares(torch.stack([first, second]), dim=0)[:, None] * relevance
+        return tuple(rescaled(terms, relevance[None], (0, 2, 3)).unbind(0))
 
     def attention(
         self, queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor, relevance: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Relevance of queries [t, h, q, e], keys and values [t, h, k, e], given head outputs' own.
+        """Return the relevance of queries [t, h, q, e], keys and values [t, h, k, e].
 
-        Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], relevance [t, h, q, e]. All
-        inputs of a head share its relevance, by the Jacobian of the softmax as well.
+        Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], and relevance
+        [t, h, q, e] of the outputs. All inputs of a head share its relevance, by the Jacobian of
+        the softmax as well.
         """
         heads, length, width = queries.shape
         if heads > 1 and heads * (length * width) * (keys.shape[1] * width) > LARGEST:
@@ -87,33 +86,33 @@ class Rules:
                 self.attention(*(g[n : n + 1] for g in given), relevance[:, n : n + 1])
                 for n in range(heads)
             ]
-            return tuple(torch.cat(found, 1) for found in zip(*one, strict=True))
+            return tuple(torch.cat(parts, 1) for parts in zip(*one, strict=True))
         to_values = weights[:, :, None, :] * values.transpose(1, 2)[:, None]  # [h, q, e, k]
         by_query, by_key = attention_parts(queries, keys, values, weights)
         parts = [to_values, by_query, by_key.flatten(3)]
         share = self.shares(torch.cat(parts, -1))
         values_share, query_share, key_share = share.split([p.shape[-1] for p in parts], -1)
         key_share = key_share.unflatten(-1, (keys.shape[1], keys.shape[2]))
-        found = (
+        shared = (
             torch.einsum("thqe,hqef->thqf", relevance, query_share),
             torch.einsum("thqe,hqekf->thkf", relevance, key_share),
             torch.einsum("thqe,hqek->thke", relevance, values_share),
         )
         before = relevance.abs().sum((2, 3), keepdim=True)
-        after = sum(part.abs().sum((2, 3), keepdim=True) for part in found)
+        after = sum(part.abs().sum((2, 3), keepdim=True) for part in shared)
         scale = torch.where(after > 0, before / after, 0)
-        return tuple(part * scale for part in found)
+        return tuple(part * scale for part in shared)
 
 
-def rescaled(found: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """`found` times a number per step, so that its sum of sizes over `dims` is that of `given`."""
-    after = found.abs().sum(dims, keepdim=True)
+def rescaled(relevance: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Return relevance scaled so that its sum of sizes over `dims` equals the sum in `given`."""
+    after = relevance.abs().sum(dims, keepdim=True)
     before = given.abs().sum(dims, keepdim=True)
-    return found * torch.where(after > 0, before / after, 0)
+    return relevance * torch.where(after > 0, before / after, 0)
 
 
 def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm) -> Tensor:
-    """∂ output j / ∂ input i of a layer norm at inputs [p, i]: [p, j, i]."""
+    """Return ∂ output j / ∂ input i of a layer norm at inputs [p, i]: [p, j, i]."""
     width = inputs.shape[-1]
     centred = inputs - inputs.mean(-1, keepdim=True)
     deviation = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt()
@@ -126,11 +125,11 @@ def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm) -> Tensor:
 def attention_parts(
     queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What queries and keys contribute to head outputs through the softmax, J_ji · x_i.
+    """Return contributions of queries and keys to head outputs through the softmax, J_ji · x_i.
 
-    Arguments as in `Rules.attention`. Returns [h, q, e, f], from the query of the same position,
-    and [h, q, e, k, f]. With weights A and outputs c, ∂c_qe/∂score_qk = A_qk (v_ke − c_qe), and
-    score_qk = Σ_f query_qf · key_kf / √width.
+    Arguments as in `Rules.attention`. The shapes are [h, q, e, f], from the query of the same
+    position, and [h, q, e, k, f]. With weights A and outputs c, ∂c_qe/∂score_qk =
+    A_qk (v_ke − c_qe), and score_qk = Σ_f query_qf · key_kf / √width.
     """
     context = weights @ values
     spread = values.transpose(1, 2)[:, None] - context[..., None]  # [h, q, e, k]

@@ -1,42 +1,148 @@
-"""Measures of heads beside importance, all of one model and on the same sentence pairs."""
+"""Measures of heads beside importance, all of one model and on the same sentence pairs.
 
-from collections.abc import Callable
+To add one, add a function of `Passes` to `MEASURES`, and describe the measure in
+`analysis/measures.yaml`. The file gets a statistic of this name, and heads are pruned by it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.files import write_result
-from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
-from headcount.data.batches import ParallelText, in_order
-from headcount.heads import fisher, head_outputs
-from headcount.heads.head_outputs import HeadOutputs
-from headcount.heads.importance import DRAW_SEED, facts_of_drawn, read_drawn
-from headcount.heads.loss_change import measure_loss_change
-from headcount.heads.masked_loss import MaskedLoss
-from headcount.heads.measures_files import fisher_file, means_file
-from headcount.heads.shapley import random_orders, shapley_by_order
+from headcount.data.batches import Batch, ParallelText, in_order
+from headcount.data.vocabulary import PAD
+from headcount.heads import measures_files as files
+from headcount.heads.drawn_text import DRAW_SEED, Done, write_measured
+from headcount.heads.fisher import stays
+from headcount.heads.loss_change import (
+    MaskedLoss,
+    measure_loss_change,
+    random_orders,
+    shapley_by_order,
+)
 from headcount.heads.slopes import integrated_gradients, sentence_slopes
-from headcount.model.machine import batches_of
+from headcount.model.observed import watch_inputs
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-Done = Callable[[int], object]
+
+class HeadOutputs:
+    """Sums of all heads' outputs over real query positions, added up batch by batch.
+
+    Letters in shapes: h heads of one layer, e width of a head.
+    """
+
+    def __init__(self, model: Transformer):
+        self._grid, width = model.grid, model.settings.head_width
+        self._sizes, self._positions = np.zeros(model.grid.size), np.zeros(model.grid.size)
+        self._outputs = np.zeros((model.grid.size, width))
+        self._layers = [
+            (kind, layer, module, _factors(module.output.weight, width))
+            for kind, layer, module in model.attentions()
+            if module.heads
+        ]
+
+    @contextmanager
+    def of(self, batch: Batch) -> Iterator[None]:
+        """Return a context in which the model runs once on a batch, every multiplier 1."""
+        with watch_inputs(module.output for _, _, module, _ in self._layers) as entering:
+            yield
+        with torch.no_grad():
+            for kind, layer, module, factors in self._layers:
+                queries = (batch.src if kind == "enc_self" else batch.tgt_in) != PAD
+                self._add(self._grid.span(kind, layer), entering[module.output][queries], factors)
+
+    def norms(self) -> np.ndarray:
+        """Return the mean over positions of ‖W_O^h c_h‖, [heads], no unit.
+
+        Source: Kobayashi et al. 2020, section 3, for the head's whole output.
+        """
+        return self._sizes / self._positions
+
+    def means(self) -> np.ndarray:
+        """Return the mean output of every head over positions, before W_O: [heads, e]."""
+        return self._outputs / self._positions[:, None]
+
+    def _add(self, span: slice, contexts: Tensor, factors: Tensor) -> None:
+        """Add the contexts [positions, h · e] of one layer."""
+        by_head = contexts.unflatten(1, (len(factors), -1)).double()
+        sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
+        self._sizes[span] += sizes.sum(0).cpu().numpy()
+        self._outputs[span] += by_head.sum(0).cpu().numpy()
+        self._positions[span] += len(by_head)
 
 
 @dataclass(frozen=True)
-class OnePass:
-    """What one pass over a text at ξ = 1 says of every head."""
+class Passes:
+    """A model, the drawn text, settings, and passes that several measures share."""
 
-    fisher: np.ndarray  # F [heads, heads], mean over sentences of g gᵀ
-    norms: np.ndarray  # [heads]
-    means: np.ndarray  # [heads, e]
+    model: Transformer
+    text: ParallelText
+    settings: ImportanceSettings
+    more: MeasuresSettings
+    done: Done = lambda sentences: None
+
+    @cached_property
+    def first(self) -> tuple[np.ndarray, HeadOutputs]:
+        """Fisher information [heads, heads], mean of g gᵀ over sentences, and outputs of heads."""
+        outputs = HeadOutputs(self.model)
+        total = np.zeros((self.model.grid.size, self.model.grid.size))
+        for batch in in_order(self.text, self.settings.batch_tokens, first_device(self.model)):
+            with outputs.of(batch):
+                batch_slopes, _ = sentence_slopes(self.model, batch)
+            slopes = batch_slopes.double().cpu().numpy()
+            total += slopes.T @ slopes
+            self.done(len(batch.indices))
+        return total / len(self.text), outputs
+
+    @property
+    def few(self) -> ParallelText:
+        """The first pairs, on which Shapley values are measured."""
+        return self.text.part(range(min(self.more.order_sentences, len(self.text))))
+
+    @cached_property
+    def by_order(self) -> np.ndarray:
+        """Shapley values by order, [orders, heads]."""
+        orders = random_orders(self.model.grid.size, self.more.orders, DRAW_SEED)
+        loss = MaskedLoss(self.model, self.few, self.settings)
+        return shapley_by_order(loss, orders, lambda: self.done(len(self.few)))
+
+    def mean_ablation(self) -> np.ndarray:
+        """Return the rise of the loss with each head's mean output in its place, [heads]."""
+        set_means(self.model, torch.from_numpy(self.first[1].means()))
+        _, rise = measure_loss_change(self.model, self.text, self.settings, self.done)
+        set_means(self.model, None)
+        return rise
+
+    def sums(self, text: ParallelText, values: np.ndarray) -> dict[str, float]:
+        """Return the sum of values [heads], and the loss that they divide up."""
+        whole, none = MaskedLoss(self.model, text, self.settings).whole_and_none()
+        return {"sum": float(values.sum()), "loss_taken_off": none - whole}
+
+
+MEASURES: dict[str, Callable[[Passes], np.ndarray]] = {
+    "fisher": lambda p: np.diagonal(p.first[0]),
+    "fisher_rearranged": lambda p: stays(p.first[0], p.model.grid),
+    "integrated_gradients": lambda p: integrated_gradients(
+        p.model, p.text, p.settings, p.more.points, p.done
+    ),
+    "shapley": lambda p: p.by_order.mean(0),
+    "shapley_error": lambda p: p.by_order.std(0, ddof=1) / np.sqrt(len(p.by_order)),
+    "mean_ablation": Passes.mean_ablation,
+    "output_norm": lambda p: p.first[1].norms(),
+}
+"""The statistics of `measures.csv` in the order of the file. Each function returns [heads]."""
 
 
 def write_measures(
@@ -47,85 +153,32 @@ def write_measures(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write every measure on the sentence pairs that importance is measured on.
+    """Write `MEASURES` on the sentence pairs that importance is measured on.
 
-    `out` is a CSV with the statistics of `RANKED`, fisher_rearranged and shapley_error, the
-    standard error of shapley over its orders. `<name>_fisher.csv` has the Fisher information
-    within layers, `<name>_means.csv` the mean outputs of heads. Beside each goes a JSON of the
-    same name: data, weights, `origin`, and how far the sums of integrated gradients and of Shapley
-    values are from what they divide up. Raises UserError if the text has fewer than two sentence
-    pairs or the model knows other words.
+    `<name>_fisher.csv` has the Fisher information within layers, `<name>_means.csv` the mean
+    outputs of heads. The facts compare the sums of integrated gradients and of Shapley values with
+    the loss that they divide up. Files and errors are described at `write_measured`.
     """
-    folder.check(pair)
-    text = read_drawn(pair, settings)
-    model = folder.load(settings.device)
-    few = text.part(range(min(more.order_sentences, len(text))))
-    total = (2 + more.points) * len(text) + more.orders * len(few)
-    with (
-        batches_of("resources", settings.batch_tokens),
-        tqdm(total=total, unit="sentence", disable=None) as bar,
-    ):
-        seen = one_pass(model, text, settings, bar.update)
-        on_path = integrated_gradients(model, text, settings, more.points, bar.update)
-        shapley, sums = _shapley(model, few, settings, more, bar.update)
-        whole, none = MaskedLoss(model, text, settings).whole_and_none()
-        set_means(model, torch.from_numpy(seen.means))
-        _, rise = measure_loss_change(model, text, settings, bar.update)
-    grid = model.grid
-    values = {
-        "fisher": np.diagonal(seen.fisher),
-        "fisher_rearranged": fisher.stays(seen.fisher, grid),
-        "integrated_gradients": on_path,
-        "shapley": shapley.mean(0),
-        "shapley_error": shapley.std(0, ddof=1) / np.sqrt(len(shapley)),
-        "mean_ablation": rise,
-        "output_norm": seen.norms,
-    }
-    path = {"points": more.points, "sum": float(on_path.sum()), "loss_taken_off": none - whole}
-    facts = {
-        **facts_of_drawn(folder, text, settings),
-        "integrated_gradients": path,
-        "shapley": sums,
-        "provenance": origin,
-    }
-    write_result(out, COLUMNS, head_rows(grid.heads(), values), facts)
-    pairs, means = fisher.fisher_rows(seen.fisher, grid), head_outputs.mean_rows(seen.means, grid)
-    write_result(fisher_file(out), fisher.COLUMNS, pairs, facts)
-    write_result(means_file(out), head_outputs.COLUMNS, means, facts)
+    beside = {}
+
+    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
+        passes = Passes(model, text, settings, more, bar.update)
+        bar.reset((2 + more.points) * len(text) + more.orders * len(passes.few))
+        values = {name: function(passes) for name, function in MEASURES.items()}
+        fisher, outputs = passes.first
+        beside["fisher"] = files.fisher_rows(fisher, model.grid)
+        beside["means"] = files.mean_rows(outputs.means(), model.grid)
+        path = passes.sums(text, values["integrated_gradients"])
+        orders = passes.sums(passes.few, values["shapley"])
+        orders |= {"sentences": len(passes.few), "orders": more.orders}
+        return values, {"integrated_gradients": path | {"points": more.points}, "shapley": orders}
+
+    facts = write_measured(measure, folder, pair, settings, out, origin)
+    for part, rows in beside.items():
+        write_result(files.beside(out, part), files.COLUMNS[part], rows, facts)
 
 
-def one_pass(
-    model: Transformer,
-    text: ParallelText,
-    settings: ImportanceSettings,
-    done: Done = lambda sentences: None,
-) -> OnePass:
-    """Fisher information, output norms and mean outputs, from one forward and backward pass.
-
-    `done` is told the number of sentences finished.
-    """
-    outputs = HeadOutputs(model)
-    information = np.zeros((model.grid.size, model.grid.size))
-    for batch in in_order(text, settings.batch_tokens, first_device(model)):
-        with outputs.of(batch):
-            slopes, _ = sentence_slopes(model, batch)
-        found = slopes.double().cpu().numpy()
-        information += found.T @ found
-        done(len(batch.indices))
-    return OnePass(information / len(text), outputs.norms(), outputs.means())
-
-
-def _shapley(
-    model: Transformer,
-    text: ParallelText,
-    settings: ImportanceSettings,
-    more: MeasuresSettings,
-    done: Done,
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Shapley values by order [orders, heads], and what they divide up, for the JSON."""
-    loss = MaskedLoss(model, text, settings)
-    orders = random_orders(model.grid.size, more.orders, DRAW_SEED)
-    found = shapley_by_order(loss, orders, lambda: done(len(text)))
-    whole, none = loss.whole_and_none()
-    taken = {"sum": float(found.mean(0).sum()), "loss_taken_off": none - whole}
-    return found, {"sentences": len(text), "orders": more.orders, **taken}
+def _factors(weight: Tensor, width: int) -> Tensor:
+    """Return R of W_O^h = QR for every head, [h, ·, e]: ‖R c‖ is ‖W_O^h c‖ with fewer products."""
+    by_head = weight.detach().double().unflatten(1, (-1, width)).permute(1, 0, 2)
+    return torch.linalg.qr(by_head, mode="r").R

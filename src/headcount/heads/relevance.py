@@ -1,4 +1,4 @@
-"""Relevance of heads to the words that a model predicts: relevance is walked from a logit back.
+"""Relevance of heads to the words that a model predicts, propagated from a logit back.
 
 Letters in shapes: t generation steps of one sentence, p positions, q target and k source positions,
 d width of the model, h heads, e width of one.
@@ -6,7 +6,6 @@ d width of the model, h heads, e width of one.
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention
-from headcount.model.layers import FeedForward, Residual
+from headcount.model.layers import DecoderLayer, FeedForward
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
 from headcount.scoring.bootstrap import SEED
@@ -31,9 +30,8 @@ from headcount.store.pair_folder import PairFolder
 
 RESAMPLES = 1000
 
-Back = Callable[[Tensor], Tensor]  # relevance of a module's input, given that of its output
-Sublayer = tuple[Residual, Callable[[Tensor], tuple[Tensor, Back]]]
-"""What adds to the states; and, given the normalised ones, what is added, and the way back."""
+Back = Callable[[Tensor], Tensor]
+"""A function from the relevance of a module's output to the relevance of its input."""
 
 
 def write_relevance(
@@ -42,9 +40,9 @@ def write_relevance(
     """Write the relevance of every head by the rule of the settings, and by the other rule.
 
     `out` is a CSV with the statistics relevance, relevance_low, relevance_high (95 % bootstrap
-    over sentences) and relevance_<other rule>: means over generation steps. Beside it goes a JSON
-    of the same name: sentences, steps, seconds, `origin`. Raises UserError if the dev text is
-    empty or the model knows other words.
+    over sentences) and relevance_<other rule>, means over generation steps. A JSON of the same name
+    has sentences, steps, seconds and `origin`. Raises UserError if the dev text is empty or the
+    model has another vocabulary.
     """
     folder.check(pair)
     text = pair.first_pairs("dev", settings.max_sentences)
@@ -53,7 +51,7 @@ def write_relevance(
     other = "ratio" if settings.rule == "alpha_beta" else "alpha_beta"
     with tqdm(total=2 * len(text), unit="sentence", disable=None) as bar:
         (sums, steps), (others, _) = (
-            measure_relevance(model, text, each, bar) for each in (settings.rule, other)
+            measure_relevance(model, text, rule, bar) for rule in (settings.rule, other)
         )
     values = relevance_values(sums, steps) | {f"relevance_{other}": others.sum(0) / steps.sum()}
     facts = {"sentences": len(text), "steps": int(steps.sum())}
@@ -64,16 +62,16 @@ def write_relevance(
 def measure_relevance(
     model: Transformer, text: ParallelText, rule: str, bar: tqdm
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Relevance summed over generation steps, [sentences, heads], and the steps, [sentences]."""
-    found = []
+    """Return relevance summed over steps, [sentences, heads], and the steps, [sentences]."""
+    by_step = []
     for src, tgt in zip(text.src, text.tgt, strict=True):
-        found.append(sentence_relevance(model, src, tgt, rule).double().cpu().numpy())
+        by_step.append(sentence_relevance(model, src, tgt, rule).double().cpu().numpy())
         bar.update()
-    return np.stack([each.sum(0) for each in found]), np.array([len(each) for each in found])
+    return np.stack([steps.sum(0) for steps in by_step]), np.array([*map(len, by_step)])
 
 
 def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
-    """Mean over steps, [heads], with the bounds of its 95 % bootstrap interval over sentences."""
+    """Return the mean over steps, [heads], and its 95 % bootstrap interval over sentences."""
     drawn = np.random.default_rng(SEED).integers(len(steps), size=(RESAMPLES, len(steps)))
     means = sums[drawn].sum(1) / steps[drawn].sum(1)[:, None]
     low, high = np.quantile(means, (0.025, 0.975), axis=0)
@@ -83,12 +81,11 @@ def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarra
 
 @torch.inference_mode()
 def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Tensor:
-    """Relevance [t, heads in flat order] of every head at every generation step of a sentence.
+    """Return the relevance [t, heads in flat order] of every head at every step of a sentence.
 
     At each step the model's likeliest next word, given the source and the words of `tgt` before,
     has relevance 1. A head's relevance is the sum over its outputs at all positions, divided by
     the sum of sizes over the heads of its layer and kind: under `alpha_beta` a share, 0 to 1.
-    Larger means more relevant.
 
     Source: Voita et al. 2019, section 4 and appendix A.
     """
@@ -104,56 +101,57 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Ten
 
 
 class _Walk:
-    """One sentence's relevance on its way back, and what each head had of it."""
+    """Relevance of one sentence on its way back, and the relevance of all heads so far."""
 
     def __init__(self, model: Transformer, states: dict[nn.Module, Tensor], rules: Rules):
-        """`states`: what enters every layer and both last norms, [p, d] each."""
+        """`states`: inputs of every layer and of both last norms, [p, d]."""
         self._model, self._states, self._rules = model, states, rules
-        self._found: dict[tuple[str, int], Tensor] = {}  # [t, h]
+        self._heads: dict[tuple[str, int], Tensor] = {}  # [t, h] by kind and layer
         self._memory = model.encoder_norm(states[model.encoder_norm])  # [k, d]
         self._of_memory = None  # its relevance, [t, k, d]
 
     def shares(self, kind: str) -> Tensor:
-        """Relevance of all heads of a kind, [t, h], each layer's sizes summing to 1."""
-        layers = [self._found[kind, layer] for layer in range(len(self._model.grid.counts[kind]))]
+        """Return the relevance of all heads of a kind, [t, h]. Sizes of a layer sum to 1."""
+        layers = [self._heads[kind, layer] for layer in range(len(self._model.grid.counts[kind]))]
         return torch.cat([functional.normalize(layer, p=1, dim=1) for layer in layers], 1)
 
     def decoder(self, outputs: Tensor, words: Tensor) -> None:
-        """From the logits of `words` [t], one at each position, down to the first layer's heads.
+        """Go from the logits of `words` [t], one at each position, to the first layer's heads.
 
-        `outputs`: the decoder's, [q, d].
+        `outputs`: of the decoder, [q, d].
         """
         model, rules = self._model, self._rules
         bias = None if model.output_bias is None else model.output_bias[words]
         share = rules.shares(rules.with_bias(model.tgt_embedding.weight[words] * outputs, bias))
         share = rescaled(share, torch.ones_like(share[:, :1]), (1,))
         relevance = torch.diag_embed(share.t()).permute(1, 2, 0)  # step t looks at position t
-        norm = model.decoder_norm
-        relevance = rules.norm(self._states[norm], norm, relevance)
         self._of_memory = torch.zeros_like(self._memory).expand(len(words), -1, -1)
-        for number, layer in reversed(list(enumerate(model.decoder))):
-            attend = partial(self._attention, layer.attention, ("dec_self", number))
-            look = partial(self._attention, layer.cross, ("dec_enc", number))
-            sublayers = [(layer.around_attention, attend), (layer.around_cross, look)]
-            relevance = self._layer(layer, sublayers, relevance)
+        self._stack(model.decoder, model.decoder_norm, relevance)
 
     def encoder(self) -> None:
-        """From the encoder's output down to the first layer's heads."""
-        norm = self._model.encoder_norm
-        relevance = self._rules.norm(self._states[norm], norm, self._of_memory)
-        for number, layer in reversed(list(enumerate(self._model.encoder))):
-            attend = partial(self._attention, layer.attention, ("enc_self", number))
-            relevance = self._layer(layer, [(layer.around_attention, attend)], relevance)
+        """Go from the encoder's output to the first layer's heads."""
+        self._stack(self._model.encoder, self._model.encoder_norm, self._of_memory)
 
-    def _layer(self, layer: nn.Module, sublayers: Sequence[Sublayer], relevance: Tensor) -> Tensor:
-        """Relevance [t, p, d] of what enters a layer, given that of its output.
+    def _stack(self, layers: nn.ModuleList, norm: nn.Module, relevance: Tensor) -> None:
+        """Go back through all layers from the relevance [t, p, d] of their last norm's output."""
+        relevance = self._rules.norm(self._states[norm], norm, relevance)
+        for number, layer in reversed(list(enumerate(layers))):
+            decoder = isinstance(layer, DecoderLayer)
+            kind = "dec_self" if decoder else "enc_self"
+            runs = [(layer.around_attention, self._attention, layer.attention, (kind, number))]
+            if decoder:
+                runs.append((layer.around_cross, self._attention, layer.cross, ("dec_enc", number)))
+            runs.append((layer.around_feed_forward, self._feed_forward, layer.feed_forward))
+            relevance = self._layer(self._states[layer], runs, relevance)
 
-        `sublayers`: all but the last, which is the feed-forward network.
+    def _layer(self, start: Tensor, runs: Sequence[tuple], relevance: Tensor) -> Tensor:
+        """Return the relevance [t, p, d] of a layer's input, given the relevance of its output.
+
+        `runs`: residual, method and its first arguments of every sub-layer in order.
         """
-        feed_forward = partial(self._feed_forward, layer.feed_forward)
-        start, passed = self._states[layer], []
-        for around, run in (*sublayers, (layer.around_feed_forward, feed_forward)):
-            added, back = run(around.enter(start))
+        passed = []
+        for around, run, *arguments in runs:
+            added, back = run(*arguments, around.enter(start))
             passed.append((around, start, added, back))
             start = around.leave(start, added)
         for around, start, added, back in reversed(passed):
@@ -167,12 +165,12 @@ class _Walk:
         return relevance
 
     def _feed_forward(self, module: FeedForward, states: Tensor) -> tuple[Tensor, Back]:
+        """Return the output, and the way back, which ignores the activation."""
         active = module.activation(module.inner(states))
 
         def back(relevance: Tensor) -> Tensor:
             outer, inner = module.outer, module.inner
             relevance = self._rules.linear(active, outer.weight, outer.bias, relevance)
-            # The activation is passed over.
             return self._rules.linear(states, inner.weight, inner.bias, relevance)
 
         return module.outer(active), back
@@ -180,7 +178,7 @@ class _Walk:
     def _attention(
         self, module: MultiHeadAttention, place: tuple[str, int], states: Tensor
     ) -> tuple[Tensor, Back]:
-        """Its way back notes what the heads' outputs have, and what the encoder's output has."""
+        """Return the output. The way back records relevance of heads and of the memory."""
         kind, rules = place[0], self._rules
         if kind == "dec_enc":
             of_memory = module.project_memory(self._memory[None])
@@ -195,7 +193,7 @@ class _Walk:
             joined, output = _flat(context[None])[0], module.output
             of_context = rules.linear(joined, output.weight, output.bias, relevance)
             of_context = of_context.unflatten(2, (module.heads, module.d_head)).transpose(1, 2)
-            self._found[place] = of_context.sum((2, 3))
+            self._heads[place] = of_context.sum((2, 3))
             parts = rules.attention(queries, keys, values, weights, of_context)
             of_queries, *others = map(_flat, parts)
             weight, bias = module.inputs.weight, module.inputs.bias
@@ -212,5 +210,5 @@ class _Walk:
 
 
 def _flat(by_head: Tensor) -> Tensor:
-    """[t, h, p, e] as [t, p, h · e]."""
+    """Return [t, h, p, e] as [t, p, h · e]."""
     return by_head.transpose(1, 2).flatten(2)

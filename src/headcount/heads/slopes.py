@@ -3,7 +3,7 @@
 Letters in shapes: b sentences, h heads of the model in the flat order of `HeadGrid`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
+from headcount.heads.drawn_text import Done
 from headcount.model.loss import summed_loss
 from headcount.model.machine import number_format
 from headcount.model.transformer import Transformer, first_device
@@ -24,9 +25,9 @@ def sentence_slopes(
     at: float = 1.0,
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor]:
-    """∂L(x)/∂ξ of each sentence of a batch, [b, h], where every multiplier is `at`; and the loss.
+    """Return ∂L(x)/∂ξ [b, h] of a batch where every multiplier is `at`, and the summed loss.
 
-    The loss is the batch's sum. Dropout is off.
+    Dropout is off.
     """
     multiplier = multipliers(model, batch, at)
     with measured(model, precision):
@@ -40,23 +41,21 @@ def integrated_gradients(
     text: ParallelText,
     settings: ImportanceSettings,
     points: int,
-    done: Callable[[int], object] = lambda sentences: None,
+    done: Done = lambda sentences: None,
 ) -> np.ndarray:
-    """I_h = −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads]; nats per sentence.
+    """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads]; nats per sentence.
 
-    Larger: the head lowers the loss by more; below 0 it raises it. The values add up to
-    L(0) − L(1), the loss without any head minus that with all, but for the error of the
-    quadrature: the midpoints of `points` equal parts, each as long as a pass for importance.
-    `done` is told the number of sentences finished, once for each point.
+    Above 0 the head lowers the loss, below 0 it raises the loss. The integral is a sum over the
+    midpoints of `points` equal parts. Up to the error of this sum, the values add up to the loss
+    without any head minus the loss with all. `done` is called once for each batch and point.
 
     Source: Sundararajan et al. 2017, section 3, with the multipliers in place of an input's
-    features; Hao et al. 2021 integrate over the weights of attention.
+    features. Hao et al. 2021 integrate over the weights of attention.
     """
     total = np.zeros(model.grid.size)
     for batch in in_order(text, settings.batch_tokens, first_device(model)):
         for point in range(points):
-            at = (point + 0.5) / points
-            slopes, _ = sentence_slopes(model, batch, at=at)
+            slopes, _ = sentence_slopes(model, batch, at=(point + 0.5) / points)
             total -= slopes.double().sum(0).cpu().numpy()
             done(len(batch.indices))
     return total / (points * len(text))
@@ -64,10 +63,9 @@ def integrated_gradients(
 
 @contextmanager
 def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
-    """Context in which a model has dropout off and only multipliers are differentiated.
+    """Turn dropout off and differentiate only multipliers, with products in a number format.
 
-    Products are in the number format `precision`. Every module's mode and every weight's
-    `requires_grad` come back at the end.
+    Every module's mode and every weight's `requires_grad` are restored at the end.
     """
     modes = [(module, module.training) for module in model.modules()]
     trained = [weight for weight in model.parameters() if weight.requires_grad]
@@ -83,7 +81,7 @@ def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
 
 
 def multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
-    """Multipliers [b, h], all of one value, to differentiate by.
+    """Return multipliers [b, h] of one value, to differentiate by.
 
     Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
     """

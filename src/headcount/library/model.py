@@ -1,4 +1,4 @@
-"""A translation model in a Python program: what the commands do, with lists in place of files."""
+"""A translation model for Python programs, with lists in place of files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,17 +31,16 @@ from headcount.store.model_folder import ModelFolder
 from headcount.training.score import mean_loss
 
 Mask = Sequence[str | Path] | str | Path
-"""Heads by address, such as enc_self.0.3, and files; see `read_mask`."""
+"""Heads by address, such as enc_self.0.3, and files, see `read_mask`."""
 
 _DECODE, _IMPORTANCE = DecodeSettings(), ImportanceSettings()
 
 
 def load(folder: str | Path, subwords: str | Path | None = None, device: str = "auto") -> "Model":
-    """The model in a folder, such as training, removing or `Model.save` writes.
+    """Return the model in a folder that training, removing or `Model.save` wrote.
 
-    `subwords`: the folder of the segmented pair, where the model's own has none. `device`: cpu,
-    cuda, or auto. Raises UserError for a folder that lacks something, for other subwords, and for
-    another device.
+    `subwords`: folder of the segmented pair, if the model's folder has none. `device`: cpu, cuda or
+    auto. Raises UserError for an incomplete folder, other subwords, or another device.
     """
     source = ModelFolder(Path(folder))
     pair = source.pair(None if subwords is None else Path(subwords))
@@ -49,67 +48,63 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
 
 
 class Model:
-    """A translation model, and what cuts its text into subwords.
+    """A translation model with its segmenters, from `load` or `headcount.import_pretrained`.
 
-    Text is plain: a list of lines, a sentence each. A mask names silent heads by their addresses,
-    `<kind>.<layer>.<head>` counted from 0, or files that do; a model without heads is another one.
+    Text is a list of plain lines, one sentence in a line. A mask names masked heads by their
+    addresses, `<kind>.<layer>.<head>` counted from 0, or files with addresses.
     """
 
     def __init__(self, what: Deployed):
-        """`load` and `headcount.import_pretrained` make one."""
         self._what = what
         self._sides = what.pair.segmenters()
 
     @property
     def module(self) -> Transformer:
-        """The model itself, for torch."""
+        """The PyTorch module."""
         return self._what.model
 
     @property
     def settings(self) -> ModelSettings:
-        """Its sizes."""
+        """Sizes of the model."""
         return self.module.settings
 
     @property
     def heads(self) -> list[str]:
-        """The addresses of its heads, in the order of every multiplier."""
+        """Addresses of the heads, in the order of every multiplier."""
         return [head.name() for head in self.module.grid.heads()]
 
     @property
     def first_heads(self) -> list[str]:
-        """What the same heads were called in the model that none had been removed from."""
+        """Addresses of the same heads in the original model, before heads were removed."""
         return [head.name() for head in self._what.heads]
 
     def mask(self, mask: Mask) -> np.ndarray:
-        """The multiplier of each head, [heads]: 0 silences it."""
+        """Return the multipliers of heads, [heads], 0 for a masked head."""
         return read_mask(mask, self.module.grid)
 
     def encode(self, line: str) -> Ids:
-        """Ids of a line of the source language, without start or end."""
+        """Return the ids of a line of the source language, without start or end."""
         return self._sides[0].encode(_clean([line])[0])
 
     def decode(self, ids: Ids) -> str:
-        """The detokenised line of ids of the target language.
+        """Return the detokenised line of ids of the target language.
 
         Raises UserError for an id that its vocabulary does not have.
         """
         size = len(self._sides[1].vocabulary)
-        for wrong in (each for each in ids if not 0 <= each < size):
-            raise UserError(
-                f"expected ids from 0 to {size - 1}, found {wrong}; the target's vocabulary has "
-                f"{size} subwords"
-            )
+        if wrong := [number for number in ids if not 0 <= number < size]:
+            raise UserError(f"expected ids of the target from 0 to {size - 1}, found {wrong[0]}")
         return self._sides[1].decode(ids)
 
     def translate(
         self, lines: Sequence[str], mask: Mask = (), decode: DecodeSettings = _DECODE
     ) -> list[str]:
-        """The translation of each line by beam search; an empty line stays empty."""
+        """Return translations of lines by beam search. An empty line stays empty."""
         search = OwnSearch(self.module, self._sides, decode, self._multiplier(mask))
         return translate_lines(search, _clean(lines))[0]
 
     def loss(self, sources: Sequence[str], targets: Sequence[str], mask: Mask = ()) -> float:
-        """Loss per target token of given translations, nats; smaller is better."""
+        """Return the loss per target token of given translations, in nats."""
         text = self._text(sources, targets)
         return mean_loss(self.module, text, _DECODE.batch_tokens, self._multiplier(mask))
 
@@ -120,14 +115,14 @@ class Model:
         mask: Mask = (),
         decode: DecodeSettings = _DECODE,
     ) -> Score:
-        """BLEU of its translations, points from 0 to 100, with sacreBLEU's signature.
+        """Return BLEU of translations, 0 to 100, with sacreBLEU's signature.
 
-        Several references of a line have tabs between them. They are written as the model's text
-        was: in lower case where that was.
+        Several references of a line have tabs between them. They are lower-cased if the model's
+        training text was.
         """
         spelt = self._spelt(targets)
-        found = self.translate(sources, mask, decode)
-        return score_corpus(found, spelt, self._sides[1].language)[0]
+        translations = self.translate(sources, mask, decode)
+        return score_corpus(translations, spelt, self._sides[1].language)[0]
 
     def importance(
         self,
@@ -135,13 +130,11 @@ class Model:
         targets: Sequence[str],
         settings: ImportanceSettings = _IMPORTANCE,
     ) -> dict[str, float]:
-        """Importance of each head on these pairs, by address; larger is more important.
+        """Return importance of heads on these pairs, by address.
 
-        `settings`: as in an experiment; what they say of drawing sentences is passed over, for all
-        pairs are taken.
+        All pairs are used, whatever `settings.sentences` is.
         """
-        text = self._text(sources, targets)
-        values = measure_importance(self.module, text, settings)
+        values = measure_importance(self.module, self._text(sources, targets), settings)
         return dict(zip(self.heads, values.tolist(), strict=True))
 
     def ablate(
@@ -151,37 +144,35 @@ class Model:
         masks: Mapping[str, Mask] | None = None,
         decode: DecodeSettings = _DECODE,
     ) -> dict[str, Difference]:
-        """What BLEU does under each mask, beside no mask, by paired bootstrap over sentences.
+        """Return differences of BLEU under masks to no mask, by paired bootstrap over sentences.
 
-        `masks` have names of your own; without any, each head is silent alone, named by its
-        address.
+        `masks` by name. Without any, heads are masked one at a time, by address.
         """
         named = {head: [head] for head in self.heads} if masks is None else masks
         sets = {name: self._silent(mask) for name, mask in named.items()}
         masked = MaskedModel(self.module, *self._sides, decode)
-        samples = resamples_for(self.module.grid)
         texts = (_clean(sources), self._spelt(targets))
-        found = masked.compare(texts, list(sets.values()), samples)
-        return {name: found[silent] for name, silent in sets.items()}
+        differences = masked.compare(texts, list(sets.values()), resamples_for(self.module.grid))
+        return {name: differences[silent] for name, silent in sets.items()}
 
     def without(self, mask: Mask) -> "Model":
-        """A smaller model that lacks the heads; those left count anew from 0 in each layer."""
+        """Return a smaller model without the heads. The others are numbered again in a layer."""
         return Model(self._what.without(mask))
 
     def save(self, out: str | Path) -> str:
-        """Write a folder that `load` and every command take, with its subwords; tells what it is.
+        """Write a folder with subwords that `load` and every command accept, and return a summary.
 
-        Raises UserError if something else lies there than an earlier export.
+        Raises UserError if something else than an earlier export is there.
         """
         what = self._what.on_cpu()
         return write_export(what, own_form(what), Path(out), self._origin())
 
     def export(self, out: str | Path, to: str, pretrained: str | Path | None = None) -> str:
-        """Write a folder for `ctranslate2` or `huggingface`, as scripts/export.py does.
+        """Write a folder for `ctranslate2` or `huggingface`, and return a summary.
 
-        `pretrained`: the folder that it was imported from, for `huggingface`. Tells what it is.
+        `pretrained`: for `huggingface`, the folder from which the model was imported.
         """
-        from headcount_hf.export.export import export_model  # with an extra's packages alone
+        from headcount_hf.export.export import export_model  # needs the packages of an extra
 
         theirs = None if pretrained is None else Path(pretrained)
         return export_model(self._what, to, theirs, Path(out), self._origin())
@@ -194,22 +185,22 @@ class Model:
         return None if (multiplier == 1).all() else torch.from_numpy(multiplier)
 
     def _silent(self, mask: Mask) -> Heads:
-        """Places of silent heads. Raises UserError for gates between 0 and 1."""
+        """Return places of masked heads. Raises UserError for gates between 0 and 1."""
         multiplier = self.mask(mask)
         if not np.isin(multiplier, (0, 1)).all():
             raise UserError("masks: expected heads that are silent or not, found gates between")
         return tuple(np.flatnonzero(multiplier == 0).tolist())
 
     def _spelt(self, targets: Sequence[str]) -> list[str]:
-        """References, written as the model's text was."""
+        """Return references in the spelling of the model's text."""
         return [self._sides[1].spell(line) for line in _listed(targets)]
 
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
-        """The pairs as ids; of several references the first."""
+        """Return the pairs as ids, with the first of several references."""
         if len(sources) != len(targets) or not len(sources):
             raise UserError(
-                f"expected a target for each source, and at least one; found {len(sources)} "
-                f"sources and {len(targets)} targets"
+                f"expected as many sources as targets and at least one, found {len(sources)} and "
+                f"{len(targets)}"
             )
         firsts = [references(line)[0] for line in _listed(targets)]
         src, tgt = (
@@ -220,18 +211,18 @@ class Model:
 
 
 def _clean(lines: Sequence[str]) -> list[str]:
-    """The lines as scripts clean them. Raises UserError for one text in place of a list."""
+    """Return the lines as scripts clean them. Raises UserError for a text in place of a list."""
     tally = LineTally()
     return [clean(line, tally) for line in _listed(lines)]
 
 
 def _listed(lines: Sequence[str]) -> list[str]:
-    """The lines. Raises UserError for one text, whose letters would be taken for lines."""
+    """Return the lines. Raises UserError for a text, whose letters would be taken for lines."""
     if isinstance(lines, str):
-        raise UserError("expected a list of lines, a sentence each; found one text: put it in [ ]")
+        raise UserError("expected a list of lines, found one text; put it in [ ]")
     return list(lines)
 
 
 def origin_of(files: list[Path]) -> dict[str, Any]:
-    """What an export from Python says of where it came from."""
+    """Return the provenance record of an export from Python."""
     return {"made_by": "headcount, from Python", "inputs": {f.name: sha256(f) for f in files}}

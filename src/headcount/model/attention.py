@@ -20,35 +20,34 @@ _FEW = 32  # keys up to which attention written out is faster on a CPU: benchmar
 
 
 class Attention(Protocol):
-    """Which keys each query attends to, and how the outputs of heads are computed from them."""
+    """Pattern of the keys that queries attend to, and the computation of head outputs."""
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Outputs of heads [b, h, q, e]: the sum of the values, each times its weight."""
+        """Return outputs of heads [b, h, q, e]: sums of values times weights."""
         ...
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Weights [b, h, q, k] of the keys that are looked at; every row sums to 1."""
+        """Return weights [b, h, q, k] of the keys; every row sums to 1."""
         ...
 
 
 class DenseAttention:
-    """Every query attends to all keys but padding or, if causal, later ones."""
+    """Attention of queries to all keys except padding or, if causal, later ones."""
 
     def __init__(self, mask: Tensor | None = None, causal: bool = False, dropped: float = 0.0):
-        """`mask`: boolean, [b, 1, 1 or q, k], True = may be attended to; None: every key may.
+        """`mask`: boolean [b, 1, 1 or q, k], True = may be attended to, or None for all keys.
 
-        `causal` lets each position see itself and those before it. `dropped`: share of the weights
-        at 0 at random, the others scaled so that their mean stays.
+        `causal`: a position sees itself and positions before it. `dropped`: dropout of weights.
         """
         self.mask = mask
         self.causal = causal
         self.dropped = dropped
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Outputs of heads [b, h, q, e], by what is faster for keys of this number and format.
+        """Return outputs of heads [b, h, q, e], by the faster way for this number and format.
 
         On a CPU the fused kernel takes 1.1 to 2.5 times as long for up to 32 keys, and its gradient
-        in bf16 takes four to six times as long. Under torch.compile no graph depends on the number.
+        in bf16 takes four to six times as long.
         """
         if not queries.shape[1]:  # for which torch's fused kernel fails: on a GPU, in its gradient
             return queries + values.sum(-2, keepdim=True)  # the encoder still has a gradient, of 0
@@ -57,21 +56,20 @@ class DenseAttention:
         return (self.written_out if out else self.fused)(queries, keys, values)
 
     def written_out(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """`context` by way of the weights."""
+        """Return `context` by way of the weights."""
         weights = dropout(self.weights(queries, keys), self.dropped, training=True)
         return weights.to(values.dtype) @ values
 
     def fused(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """`context` by torch's fused kernel."""
+        """Return `context` by torch's fused kernel."""
         return functional.scaled_dot_product_attention(
             *(queries, keys, values), self.mask, self.dropped, is_causal=self.causal
         )
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Weights [b, h, q, k] in fp32 or finer; every row sums to 1.
+        """Return weights [b, h, q, k] in fp32 or finer; every row sums to 1.
 
-        Weights times values are, but for rounding, what torch's fused attention computes, which
-        hands none out; of scores in bf16, where queries are. Each query must see something.
+        Scores have the format of the queries. Every query must see a key.
         """
         scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
         if self.mask is not None:
@@ -82,11 +80,11 @@ class DenseAttention:
 
 
 class MultiHeadAttention(nn.Module):
-    """Self- or cross-attention; silencing, gating and measuring heads all happen in `merge`.
+    """Self- or cross-attention. Heads are masked, gated and measured in `merge`.
 
     W_Q, W_K and W_V are the three row blocks of `inputs`, so that self-attention needs one matrix
-    product. Any number of heads is allowed; without heads the output is the bias of W_O. `means`,
-    [h, e] or None, is what silent heads give in place of zeros; no file of weights has it.
+    product. Without heads the output is the bias of W_O. `means`, [h, e] or None, replaces outputs
+    of masked heads and is not saved with the weights.
     """
 
     means: Tensor | None
@@ -103,7 +101,7 @@ class MultiHeadAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot-uniform W_Q, W_K, W_V and W_O, each by its own size; biases 0."""
+        """Draw W_Q, W_K, W_V and W_O Glorot-uniformly by their own sizes; set biases to 0."""
         if self.heads:
             for block in self.inputs.weight.chunk(3):
                 nn.init.xavier_uniform_(block)
@@ -112,17 +110,17 @@ class MultiHeadAttention(nn.Module):
         nn.init.zeros_(self.output.bias)
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values [b, h, position, e] of the same states [b, position, d]."""
+        """Return queries, keys and values [b, h, position, e] of states [b, position, d]."""
         return self._by_head(self.inputs(states), 3)
 
     def project_queries(self, states: Tensor) -> Tensor:
-        """Queries [b, h, q, e] of the states [b, q, d]."""
+        """Return queries [b, h, q, e] of states [b, q, d]."""
         width = self.heads * self.d_head
         weight, bias = self.inputs.weight[:width], self.inputs.bias[:width]
         return self._by_head(linear(states, weight, bias), 1)[0]
 
     def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values [b, h, k, e] of the encoder's output [b, k, d]."""
+        """Return keys and values [b, h, k, e] of the encoder's output [b, k, d]."""
         width = self.heads * self.d_head
         weight, bias = self.inputs.weight[width:], self.inputs.bias[width:]
         return self._by_head(linear(memory, weight, bias), 2)
@@ -135,15 +133,15 @@ class MultiHeadAttention(nn.Module):
         attention: Attention,
         multiplier: Tensor | None = None,
     ) -> Tensor:
-        """Attention output [b, q, d] of projected queries, keys and values; see `merge`."""
+        """Return the output [b, q, d] of projected queries, keys and values, see `merge`."""
         return self.merge(attention.context(queries, keys, values), multiplier)
 
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
-        """W_O applied to the head outputs [b, h, q, e], each times its multiplier: [b, q, d].
+        """Return W_O applied to the head outputs [b, h, q, e] times their multipliers: [b, q, d].
 
-        `multiplier` ξ is [h], or [b, h] with one row per sentence; 1 leaves a head as it is, 0 is
-        the same as zero columns in W_O. Ones give bit for bit what None gives. With `means` μ a
-        head's output c becomes ξ c + (1 − ξ) μ.
+        `multiplier` ξ is [h], or [b, h] with one row per sentence. Ones give the same bits as None,
+        0 is the same as zero columns in W_O. With `means` μ a head's output c becomes
+        ξ c + (1 − ξ) μ.
         """
         if multiplier is not None:
             finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
@@ -160,14 +158,14 @@ class MultiHeadAttention(nn.Module):
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:
-    """[b, 1, 1, k] boolean mask of tokens [b, k]: True = a real token that may be attended to."""
+    """Return a boolean mask [b, 1, 1, k] of tokens [b, k], True for real tokens."""
     return (tokens != pad)[:, None, None, :]
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """Position encodings [length, width]: sines in the even, cosines in the odd columns.
+    """Return position encodings [length, width]: sines in even, cosines in odd columns.
 
-    On the CPU, also for an outline: `ModelFolder` says why. Source: Vaswani et al. 2017, section
+    They are on the CPU, also for a model on the meta device. Source: Vaswani et al. 2017, section
     3.5.
     """
     with torch.device("cpu"):

@@ -1,4 +1,4 @@
-"""One GPU, or a share of one, for each job of a machine: that of the first slot that is free."""
+"""Slots by which jobs of a machine share its GPUs."""
 
 import os
 from pathlib import Path
@@ -7,20 +7,19 @@ from headcount.base.errors import EnvironmentFault
 from headcount.base.files import hold
 
 SLOTS = "HEADCOUNT_GPU_SLOTS"
-"""The device of each slot, as in `0,1,0,1`: jobs share a GPU that is there several times. The
-workflow sets it; a script by hand, or a cluster's job, has the devices that it is shown."""
+"""The devices of all slots, as in `0,1,0,1`, where two jobs share a GPU. The workflow sets it."""
 
 FOLDER = Path(".snakemake")
 _held = []  # the open file of this process: closing it would free the slot
 
 
 def take_slot() -> None:
-    """Show this process no other GPU than that of its slot, which is its own until it ends.
+    """Take the first free slot until this process ends, and hide all GPUs but the slot's.
 
-    Without `SLOTS` every GPU stays visible. To be called before torch looks for a GPU. Raises
+    Without `SLOTS` every GPU stays visible. Call it before torch looks for a GPU. Raises
     EnvironmentFault if no slot is free.
     """
-    devices = [each for each in os.environ.get(SLOTS, "").split(",") if each]
+    devices = [name for name in os.environ.get(SLOTS, "").split(",") if name]
     if _held or not devices:
         return
     for number, device in enumerate(devices):

@@ -17,7 +17,7 @@ ACTIVATIONS = {"relu": functional.relu, "silu": functional.silu, "gelu": functio
 
 
 class Residual(nn.Module):
-    """What surrounds a sub-layer: residual sum, dropout, and layer norm before or after it."""
+    """Residual sum, dropout and layer norm around a sub-layer, the norm before or after it."""
 
     def __init__(self, settings: ModelSettings):
         super().__init__()
@@ -26,11 +26,11 @@ class Residual(nn.Module):
         self.dropout = settings.dropout
 
     def enter(self, states: Tensor) -> Tensor:
-        """What the sub-layer reads of x: norm(x) for `pre`, x itself for `post`."""
+        """Return the input of the sub-layer: norm(x) for `pre`, x for `post`."""
         return self.norm(states) if self.before else states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
-        """x + dropout(output) for `pre`, norm(x + dropout(output)) for `post`."""
+        """Return x + dropout(output) for `pre`, norm(x + dropout(output)) for `post`."""
         states = states + dropout(output, self.dropout, self.training)
         return states if self.before else self.norm(states)
 
@@ -49,10 +49,10 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        # Not by oneDNN with the product: it makes 0 of what is not a number and so hides it.
+        # Not by oneDNN with the product, since it turns NaN into 0.
         active = self.inner(states)
         if self.activation is functional.relu and not torch.is_grad_enabled():
-            active.relu_()  # in a search no gradient needs what was there
+            active.relu_()
         else:
             active = self.activation(active)
         return self.outer(dropout(active, self.dropout, self.training))
@@ -60,40 +60,40 @@ class FeedForward(nn.Module):
 
 @dataclass(frozen=True)
 class Memory:
-    """What the decoder sees of the source: keys and values per layer, and which are real."""
+    """Keys and values of the source for all decoder layers, and the mask of real tokens."""
 
     keys_values: list[tuple[Tensor, Tensor]]  # per decoder layer, [b, h, k, e] each
     mask: Tensor  # [b, 1, 1, k], True = may be attended to
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Memory":
-        """The memory of other sentences: `change` is given every tensor, a row per sentence."""
+        """Return a memory whose tensors are changed by a function, such as a choice of rows."""
         pairs = [(change(keys), change(values)) for keys, values in self.keys_values]
         return Memory(pairs, change(self.mask))
 
 
 class Targets(Protocol):
-    """Which target positions are decoded together, and what each of them sees."""
+    """Target positions that are decoded together, and their attention."""
 
     positions: slice  # of the target; one position may stand for all
-    self_attention: Attention  # to what `extend` gives
+    self_attention: Attention  # to keys and values from `extend`
     cross_attention: Attention  # to the source
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """A layer's keys and values [b, h, k, e]: these, after those of earlier positions."""
+        """Return keys and values [b, h, k, e] of earlier and these positions."""
         ...
 
 
 class WholeTargets(Targets):
-    """Targets from their first position on, each position blind to later ones."""
+    """All target positions, with causal self-attention."""
 
     def __init__(self, length: int, memory: Memory, dropped: float):
-        """`dropped`: share of the weights of attention at 0 at random."""
+        """`dropped`: dropout of attention weights."""
         self.positions = slice(0, length)
         self.self_attention = DenseAttention(causal=True, dropped=dropped)
         self.cross_attention = DenseAttention(memory.mask, dropped=dropped)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values as they are: nothing was before."""
+        """Return the keys and values unchanged."""
         return keys, values
 
 
@@ -108,7 +108,7 @@ class EncoderLayer(nn.Module):
         self.around_feed_forward = Residual(settings)
 
     def forward(self, states: Tensor, pattern: Attention, multiplier: Tensor | None) -> Tensor:
-        """States [b, k, d] of the layer above; `multiplier` covers this layer's heads."""
+        """Return output states [b, k, d]. `multiplier` is of this layer's heads."""
         queries, keys, values = self.attention.project(self.around_attention.enter(states))
         output = self.attention(queries, keys, values, pattern, multiplier)
         states = self.around_attention.leave(states, output)
@@ -120,7 +120,7 @@ class DecoderLayer(nn.Module):
     """Self-attention, encoder-decoder attention and feed-forward layer."""
 
     def __init__(self, settings: ModelSettings, number: int, self_heads: int, cross_heads: int):
-        """`number`: which layer of the decoder it is, from 0."""
+        """`number`: of the layer in the decoder, from 0."""
         super().__init__()
         self.number = number
         self.attention = MultiHeadAttention(settings.d_model, self_heads, settings.head_width)

@@ -1,7 +1,7 @@
 """Cross-entropy of target tokens, plain or label-smoothed, in nats.
 
-Both functions are chosen by the kind of model: what is written here is our Transformer's, and
-`headcount_hf/hooks/hooked_seq2seq.py` has those of models that stay in another library.
+Both functions dispatch on the class of the model. `headcount_hf/hooks/hooked_seq2seq.py` has the
+implementations for models of another library.
 """
 
 from functools import singledispatch
@@ -19,10 +19,10 @@ from headcount.model.transformer import Memory, Transformer
 def token_losses(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
-    """Loss of every real target token, [tokens of the batch], in nats; smaller is better.
+    """Return the loss of every real target token, [tokens of the batch], in nats.
 
-    Sentence by sentence in the order of the batch, EOS included, padding left out before the
-    output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
+    Tokens are in the order of the batch, with EOS and without padding. With smoothing ε:
+    (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
     return losses_after(model.encode(batch.src, multiplier), model, batch, multiplier, smoothing)
 
@@ -34,7 +34,7 @@ def losses_after(
     multiplier: Tensor | None = None,
     smoothing: float = 0.0,
 ) -> Tensor:
-    """`token_losses` after an encoder that has run: its output serves several decoders."""
+    """Return `token_losses` from the memory of an encoder that has run."""
     states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
     targets = batch.without_padding(batch.tgt_out)
     rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)
@@ -45,7 +45,7 @@ def losses_after(
 
 
 def cross_entropies(logits: Tensor, words: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Loss of each of these words [tokens] by its scores [tokens, vocabulary], in nats."""
+    """Return the loss of words [tokens] by scores [tokens, vocabulary], in nats."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # from bf16
     return functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
 
@@ -54,7 +54,7 @@ def cross_entropies(logits: Tensor, words: Tensor, smoothing: float = 0.0) -> Te
 def summed_loss(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
-    """Sum of `token_losses`, a scalar in nats, by the fast way to its gradient."""
+    """Return the sum of `token_losses`, a scalar in nats, with a fast gradient."""
     memory = model.encode(batch.src, multiplier)
     states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
     targets = batch.without_padding(batch.tgt_out)

@@ -1,4 +1,4 @@
-"""Where a run computes: device, threads, number format."""
+"""Device, threads and number format of a run."""
 
 import ctypes
 import os
@@ -21,12 +21,10 @@ _GPU_WIDTH = 512  # assumed, as no GPU was at hand
 
 
 def pick_device(wanted: str) -> torch.device:
-    """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU.
+    """Return the device for `auto`, `cpu` or `cuda`.
 
-    Raises UserError for any other name.
-
-    Of several GPUs it is that of this job's slot; see `gpu_slots`. Processes that train together on
-    a machine without slots take one each of those that they are shown.
+    Of several GPUs it is the GPU of this job's slot, see `gpu_slots`, or of this process's rank.
+    Raises EnvironmentFault without a GPU for `cuda`, and UserError for any other name.
     """
     if wanted not in ("cpu", "cuda", "auto"):
         raise UserError(f"device: expected cpu, cuda or auto, found {wanted!r}")
@@ -48,10 +46,10 @@ def pick_device(wanted: str) -> torch.device:
 
 @contextmanager
 def batches_of(section: str, tokens: int) -> Iterator[None]:
-    """Context whose batches have a budget of tokens, the `batch_tokens` of a section of settings.
+    """Return a context for batches of `tokens`, the `batch_tokens` of a section of settings.
 
-    Raises EnvironmentFault naming the budget, and a smaller one, where memory does not hold them.
-    The budget is never changed in silence: of training it is a part of the result.
+    Raises EnvironmentFault with a smaller budget where memory runs out. The budget is not changed
+    silently, since the result of training depends on it.
     """
     try:
         yield
@@ -65,42 +63,40 @@ def batches_of(section: str, tokens: int) -> Iterator[None]:
 
 
 def use_threads(threads: int) -> None:
-    """Compute with this many threads. Sums depend on it in their last bits, so it is recorded."""
+    """Set the number of threads of torch. The last bits of sums depend on it."""
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     _keep_freed_memory()
 
 
 def _keep_freed_memory() -> None:
-    """Ask glibc to hand freed tensors out again instead of giving them back to the kernel.
+    """Make glibc reuse the memory of freed tensors, which saves a tenth of a step.
 
-    Otherwise every activation is new memory, zeroed page by page: about a tenth of a step. All
-    threads share one heap, for that of another thread ends at 64 MB.
+    All threads share one heap, since the heap of another thread ends at 64 MB.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         trim_threshold, top_pad, mmap_max, arena_max = -1, -2, -4, -8
-        libc.mallopt(mmap_max, 0)  # no tensor, however large, has memory of its own
+        libc.mallopt(mmap_max, 0)  # large tensors are on the heap too
         libc.mallopt(arena_max, 1)
         libc.mallopt(trim_threshold, (1 << 31) - 1)
         libc.mallopt(top_pad, 64 << 20)
 
 
 def warn_of_slow_format(precision: str, device: torch.device) -> None:
-    """Say on standard error that this CPU has no bf16 arithmetic, if bf16 is asked of it."""
+    """Warn on standard error if bf16 is to be used on a CPU without bf16 arithmetic."""
     able = torch.cpu.get_capabilities()
     if precision == "bf16" and device.type == "cpu" and not any(map(able.get, _BF16)):
         print(
-            "precision: this CPU has no bf16 arithmetic, so bf16 gives the same result many times "
-            "more slowly than on one that has; fp32 is the fast format here",
+            "precision: this CPU has no bf16 arithmetic, so bf16 is many times slower than fp32",
             file=sys.stderr,
             flush=True,
         )
 
 
 def pick_format(wanted: str, device: torch.device, width: int) -> str:
-    """`fp32` or `bf16`, as wanted; for `auto` the faster one of a model of this width (`d_model`).
+    """Return `fp32` or `bf16`: as wanted, or for `auto` the faster one for a width `d_model`.
 
-    By facts of processor and model alone and not by a timing, so that it is the same in each run.
+    The choice depends on processor and width alone, so that it is the same in every run.
     """
     if wanted != "auto":
         return wanted
@@ -113,9 +109,9 @@ def pick_format(wanted: str, device: torch.device, width: int) -> str:
 
 
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:
-    """Context in which matrix products run in the format `fp32` or `bf16`.
+    """Return a context in which matrix products run in the format `fp32` or `bf16`.
 
-    Raises ValueError for another name, `auto` too: `pick_format` comes first.
+    Raises ValueError for another name, also for `auto`.
     """
     if precision not in ("fp32", "bf16"):
         raise ValueError(f"number format: expected fp32 or bf16, found {precision!r}")

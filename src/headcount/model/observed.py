@@ -1,4 +1,4 @@
-"""What passes through a model, for those who ask: attention weights, and what enters modules.
+"""Hooks for attention weights and for the inputs of modules.
 
 Letters in shapes: b sentences, h heads, q query positions, k key positions.
 """
@@ -16,12 +16,10 @@ Visit = Callable[[str, int, Tensor], None]
 
 @contextmanager
 def watch_attention(model: Transformer, visit: Visit) -> Iterator[None]:
-    """Context in which each attention layer, as it runs, shows its weights [b, h, q, k] to `visit`.
+    """Call `visit` with kind, layer and weights [b, h, q, k] of every attention layer as it runs.
 
-    `visit` gets kind, layer and weights, one layer at a time; what it does not keep is freed. The
-    weights are made beside the fused path, which hands none out, and the model computes what it
-    always does. Layers without heads are passed over. In a search k are the positions that a
-    hypothesis looks at.
+    The weights are computed beside the model's own path, whose results stay the same. Layers
+    without heads are skipped. In a search k are the positions that a hypothesis attends to.
     """
 
     def show(kind: str, layer: int, _: nn.Module, inputs: tuple) -> None:
@@ -38,7 +36,7 @@ def watch_attention(model: Transformer, visit: Visit) -> Iterator[None]:
 
 @contextmanager
 def watch_inputs(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Tensor]]:
-    """Context that gives the first input of each of these modules, in the order they run in."""
+    """Yield a dict that receives the first inputs of these modules, in the order they run in."""
     entering: dict[nn.Module, Tensor] = {}
 
     def keep(module: nn.Module, inputs: tuple) -> None:

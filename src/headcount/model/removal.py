@@ -1,7 +1,4 @@
-"""Taking heads out of a model for good: smaller matrices, the same output as under a mask.
-
-And putting silent ones in, for programs that want as many heads in every layer.
-"""
+"""Removal of heads: smaller matrices with the output of a mask. Restoring masked heads."""
 
 from collections.abc import Sequence
 
@@ -15,51 +12,55 @@ from headcount.model.transformer import Transformer, copy_weights, first_device
 
 
 def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
-    """A model of its own without the heads whose multiplier, [heads] in flat order, is 0.
+    """Return a new model without the heads whose multiplier, [heads] in flat order, is 0.
 
-    Rows of W_Q, W_K, W_V and their biases go, and columns of W_O; the bias of W_O stays, so a
-    layer left without heads gives that bias. A multiplier that is neither 0 nor 1 is folded into
-    the columns of W_O, and what the `means` of a module give in place of its heads into the bias
-    of W_O. Heads keep their width, thus the scale of their scores. The output is, but for the
-    rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
-    multiplier of another shape.
+    Rows of W_Q, W_K, W_V and their biases are removed, and columns of W_O. The bias of W_O stays.
+    Other multipliers are folded into the columns of W_O, and the `means` of a module into the bias
+    of W_O. Heads keep their width, so the scale of scores stays. Up to rounding the output is the
+    same as under the multiplier. Raises ValueError for a multiplier of another shape.
     """
     if multiplier.shape != (model.grid.size,):
         raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
     multiplier = multiplier.detach().to(first_device(model))
-    weights = dict(model.named_parameters())
-    names = {module: name for name, module in model.named_modules()}
     heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    changed = {}
     for kind, layer, attention in model.attentions():
         gates = model.part(multiplier, kind, layer)
         heads[kind].append(int(gates.count_nonzero()))
-        kept = _kept_weights(attention, gates)
-        weights |= {f"{names[attention]}.{parameter}": weight for parameter, weight in kept.items()}
-    smaller = _with_heads(model, heads)
-    copy_weights(smaller, weights)
-    return smaller.train(model.training)
+        changed[attention] = _kept_weights(attention, gates)
+    return _rebuilt(model, heads, changed)
 
 
 def set_means(model: Transformer, means: Tensor | None) -> None:
-    """What silent heads of a model give from now on: their rows of means [heads, e], or zeros."""
+    """Set the outputs of masked heads to rows of means [heads, e], or to zeros for None."""
     for kind, layer, attention in model.attentions():
         own = None if means is None else means[model.grid.span(kind, layer)]
         attention.means = None if own is None else own.to(attention.output.weight)
 
 
-def _with_heads(model: Transformer, heads: dict[str, list[int]]) -> Transformer:
-    """A model with so many heads in each layer of each kind, otherwise of the same make."""
+def _rebuilt(
+    model: Transformer,
+    heads: dict[str, list[int]],
+    changed: dict[MultiHeadAttention, dict[str, Tensor]],
+) -> Transformer:
+    """Return a model with these numbers of heads, the changed weights and all others."""
+    weights = dict(model.named_parameters())
+    for name, module in model.named_modules():
+        for parameter, weight in changed.get(module, {}).items():
+            weights[f"{name}.{parameter}"] = weight
     width = {"heads": heads, "d_head": model.settings.head_width}
     settings = ModelSettings.model_validate({**model.settings.model_dump(), **width})
     joint = model.own_src_embedding is None
     sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
-    with torch.random.fork_rng(devices=[]):  # its weights are overwritten: no draw is to count
-        smaller = Transformer(settings, *sizes, joint)
-    return smaller.to(first_device(model), model.tgt_embedding.weight.dtype)
+    with torch.random.fork_rng(devices=[]):  # its weights are overwritten
+        other = Transformer(settings, *sizes, joint)
+    other = other.to(first_device(model), model.tgt_embedding.weight.dtype)
+    copy_weights(other, weights)
+    return other.train(model.training)
 
 
 def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:
-    """Weights of an attention module without the heads whose gate is 0."""
+    """Return weights of an attention module without the heads whose gate is 0."""
     kept = gates.nonzero().flatten()
     by_head = (3, attention.heads, attention.d_head)
     rows = attention.inputs.weight.unflatten(0, by_head)[:, kept]
@@ -79,41 +80,36 @@ def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Ten
 
 
 def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
-    """A model with `count` heads in every layer, of which those of `model` say something.
+    """Return a model with `count` heads in every layer: the heads of `model` and masked ones.
 
-    `heads`: where each head of `model`, in flat order, stands among them. The others are silent:
-    zero rows in W_Q, W_K, W_V and their biases, zero columns in W_O. So their output is 0, and the
-    sums are those of a mask: `restore_heads` of what `remove_heads` gave has, bit for bit, the
-    output of the model under a mask of zeros and ones. Raises ValueError for heads without places.
+    `heads`: places of the heads of `model`, in flat order. The others have zero rows in W_Q, W_K,
+    W_V and their biases, and zero columns in W_O. After `remove_heads` the output has the same bits
+    as the original model under a mask of zeros and ones. Raises ValueError for impossible places.
     """
     if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
         raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
-    layers = {kind: [count] * len(each) for kind, each in model.grid.counts.items()}
-    larger = _with_heads(model, layers)
-    weights = dict(model.named_parameters())
-    names = {module: name for name, module in model.named_modules()}
+    layers = {kind: [count] * len(counts) for kind, counts in model.grid.counts.items()}
+    changed = {}
     for kind, layer, attention in model.attentions():
         places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
-        whole = _filled_weights(attention, places, count)
-        weights |= {
-            f"{names[attention]}.{parameter}": weight for parameter, weight in whole.items()
-        }
-    copy_weights(larger, weights)
-    return larger.train(model.training)
+        changed[attention] = _filled_weights(attention, places, count)
+    return _rebuilt(model, layers, changed)
 
 
 def _filled_weights(
     attention: MultiHeadAttention, places: list[int], count: int
 ) -> dict[str, Tensor]:
-    """Weights of an attention module whose heads stand at some places of `count`."""
+    """Return weights of an attention module with its heads at some places of `count`."""
     shape = (3, attention.heads, attention.d_head)
-    width = attention.d_head
-    rows = attention.inputs.weight.new_zeros(3, count, width, attention.inputs.weight.shape[1])
-    rows[:, places] = attention.inputs.weight.detach().unflatten(0, shape)
-    bias = attention.inputs.bias.new_zeros(3, count, width)
-    bias[:, places] = attention.inputs.bias.detach().unflatten(0, shape)
-    columns = attention.output.weight.new_zeros(len(attention.output.weight), count, width)
-    columns[:, places] = attention.output.weight.detach().unflatten(1, shape[1:])
+    where = torch.tensor(places, dtype=torch.long, device=attention.inputs.weight.device)
+
+    def filled(by_head: Tensor) -> Tensor:
+        zeros = by_head.new_zeros(len(by_head), count, *by_head.shape[2:])
+        return zeros.index_copy_(1, where, by_head.detach())
+
+    rows = filled(attention.inputs.weight.unflatten(0, shape))
+    bias = filled(attention.inputs.bias.unflatten(0, shape))
+    columns = filled(attention.output.weight.unflatten(1, shape[1:]))
     return {
         "inputs.weight": rows.flatten(0, 2),
         "inputs.bias": bias.flatten(),

@@ -31,12 +31,12 @@ from headcount.model.layers import (
 class Transformer(nn.Module):
     """Translation model. The output layer shares the target embedding's weights.
 
-    `multiplier`, wherever it is an argument, is flat in the order of `settings.grid`: [heads], or
-    [b, heads] with one row per sentence; None leaves every head as it is.
+    `multiplier` is [heads] in the order of `settings.grid`, or [b, heads] with one row per
+    sentence, or None.
     """
 
     def __init__(self, settings: ModelSettings, src_size: int, tgt_size: int, joint: bool):
-        """`src_size`, `tgt_size`: vocabulary sizes; `joint`: both languages share one embedding."""
+        """`src_size`, `tgt_size`: of vocabularies. `joint`: both languages share an embedding."""
         super().__init__()
         self.settings = settings
         self.grid = settings.grid
@@ -64,16 +64,16 @@ class Transformer(nn.Module):
 
     @property
     def src_embedding(self) -> nn.Embedding:
-        """The source embedding: the target's own where the vocabulary is joint."""
+        """The source embedding, which is the target's where the vocabulary is joint."""
         return self.tgt_embedding if self.own_src_embedding is None else self.own_src_embedding
 
     @property
     def dropped(self) -> float:
-        """Share of the weights of attention at 0 at random: none but in training."""
+        """Dropout of attention weights, 0 outside training."""
         return self.settings.attention_dropout if self.training else 0.0
 
     def attentions(self) -> Iterator[tuple[str, int, MultiHeadAttention]]:
-        """Kind, layer and module of every attention, in the flat order of the heads."""
+        """Yield kind, layer and module of every attention, in the flat order of the heads."""
         for layer, block in enumerate(self.encoder):
             yield "enc_self", layer, block.attention
         for layer, block in enumerate(self.decoder):
@@ -82,7 +82,7 @@ class Transformer(nn.Module):
             yield "dec_enc", layer, block.cross
 
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
-        """The source [b, k], read by the encoder and projected for every decoder layer."""
+        """Return the source [b, k], encoded and projected for every decoder layer."""
         mask = padding_mask(src, PAD)
         pattern = DenseAttention(mask, dropped=self.dropped)
         states = self.enter(0, self.src_embedding(src), slice(0, src.shape[1]))
@@ -98,11 +98,7 @@ class Transformer(nn.Module):
         multiplier: Tensor | None = None,
         targets: Targets | None = None,
     ) -> Tensor:
-        """Decoder output [b, q, d] of target tokens [b, q].
-
-        They are whole targets, each position blind to later ones, unless `targets` says what else
-        they are, as a search does.
-        """
+        """Return decoder output [b, q, d] of target tokens [b, q], by default of whole targets."""
         targets = targets or WholeTargets(tgt_in.shape[1], memory, self.dropped)
         states = self.enter(1, self.tgt_embedding(tgt_in), targets.positions)
         for number, layer in enumerate(self.decoder):
@@ -112,15 +108,15 @@ class Transformer(nn.Module):
         return self.decoder_norm(states)
 
     def logits(self, states: Tensor) -> Tensor:
-        """Scores [..., vocabulary] of the next target token, before the softmax."""
+        """Return scores [..., vocabulary] of the next target token, before the softmax."""
         return linear(states, self.tgt_embedding.weight, self.output_bias)
 
     def part(self, multiplier: Tensor | None, kind: str, layer: int) -> Tensor | None:
-        """The entries of a flat multiplier that belong to one layer of one kind."""
+        """Return the entries of a flat multiplier that belong to one layer of one kind."""
         return None if multiplier is None else multiplier[..., self.grid.span(kind, layer)]
 
     def enter(self, side: int, embeddings: Tensor, positions: slice) -> Tensor:
-        """States [b, q, d] that the first layer of a side reads, of embeddings [b, q, d].
+        """Return the input states [b, q, d] of the first layer of a side, of embeddings [b, q, d].
 
         One position may stand for all tokens.
         """
@@ -130,28 +126,27 @@ class Transformer(nn.Module):
         return dropout(states, self.settings.dropout, self.training)
 
     def _positions(self, side: int, length: int) -> Tensor:
-        """The vectors of at least so many positions, [p, d]. Raises UserError if there are less."""
+        """Return the vectors of at least `length` positions, [p, d]. Raises UserError for fewer."""
         if self.position_tables:
             if length > self.settings.position_table:
                 raise UserError(
                     f"a sentence of {length} subwords with its end, expected at most "
-                    f"{self.settings.position_table}, as many positions as the model knows "
-                    "(model.position_table); leave longer ones out, as text.max_words does"
+                    f"{self.settings.position_table} (model.position_table); lower text.max_words"
                 )
             return self.position_tables[side]
-        sines = self.sines  # another thread may change them meanwhile
+        sines = self.sines  # another thread may change the attribute
         if length > len(sines):
             self.sines = sines = sinusoids(2 * length, self.settings.d_model).to(sines.device)
         return sines
 
 
 def _frozen(*shape: int) -> nn.Parameter:
-    """A parameter that no training changes."""
+    """Return a parameter that training does not change."""
     return nn.Parameter(torch.zeros(shape), requires_grad=False)
 
 
 def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights, of all parameters or some, into a model of the same shapes."""
+    """Copy weights of all or some parameters into a model of the same shapes."""
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, weight in weights.items():
@@ -159,7 +154,7 @@ def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Number of weights, frozen ones included; shared ones count once."""
+    """Return the number of weights, with frozen ones. Shared weights count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -174,5 +169,5 @@ def check_multiplier(model: Transformer, multiplier: Tensor | None, sentences: i
 
 
 def first_device(model: nn.Module) -> torch.device:
-    """The device that the model's weights are on."""
+    """Return the device of the model's weights."""
     return next(model.parameters()).device

@@ -1,4 +1,4 @@
-"""Beam search with cached keys and values; finished sentences leave the batch.
+"""Beam search with cached keys and values. Finished sentences leave the batch.
 
 Letters in shapes: n sentences in the batch, m beam (1 before the first word), t target positions
 so far, v vocabulary.
@@ -28,8 +28,7 @@ from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.history import Compaction, History
 from headcount.search.largest import largest
 
-# Steps from one look at who has finished to the next. Each look waits for a GPU, and those who have
-# finished go on in vain until it comes; a CPU has nothing to wait for. Four is a guess.
+# Steps between checks for finished sentences. A check waits for a GPU. Four is a guess.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}
 
 NOT_FINITE = (
@@ -56,13 +55,12 @@ def translate(
     done: Callable[[int], object] = lambda sentences: None,
     prefix: Sequence[int] = (),
 ) -> list[Translation]:
-    """The best translation of each source, in the order given; an empty source stays empty.
+    """Return the best translation of each source, in order. An empty source stays empty.
 
-    `multiplier`: head multiplier, [heads] or [sources, heads]. `done` is told the number of
-    sentences finished, batch by batch. `prefix`: ids that every translation begins with, such as
-    the code of its language; the target's segmenter knows them. Results do not depend on how
-    sentences are batched, but for ties within float error, and not at all on the number of threads:
-    each takes whole batches.
+    `multiplier`: [heads] or [sources, heads]. `done` is called with the number of sentences just
+    finished. `prefix`: ids at the start of every translation, such as the code of its language.
+    Batches change results only in ties within float error. Threads take whole batches, so their
+    number changes nothing.
     """
     model.eval()
     check_multiplier(model, multiplier, len(sources))
@@ -72,12 +70,12 @@ def translate(
     batches = search_batches(sources, settings.batch_tokens)
     texts = [[sources[number] for number in numbers] for numbers in batches]
     rows = [multiplier[numbers] if by_sentence else multiplier for numbers in batches]
-    each = (repeat(model), texts, repeat(settings), rows, repeat(prefix))
+    arguments = (repeat(model), texts, repeat(settings), rows, repeat(prefix))
     translations = [Translation([], 0.0, False, 0)] * len(sources)
     budget = batches_of("resources", settings.batch_tokens)
     with budget, frozen_weights(), _workers(settings.threads) as pool:
-        for numbers, found in zip(batches, pool.map(translate_batch, *each), strict=True):
-            for number, translation in zip(numbers, found, strict=True):
+        for numbers, best in zip(batches, pool.map(translate_batch, *arguments), strict=True):
+            for number, translation in zip(numbers, best, strict=True):
                 translations[number] = translation
             done(len(numbers))
     return translations
@@ -91,14 +89,14 @@ def translate_batch(
     multiplier: Tensor | None = None,
     prefix: Sequence[int] = (),
 ) -> list[Translation]:
-    """The best translation of each source, all in one batch, by as many threads as torch has."""
+    """Return the best translation of each source, all in one batch."""
     memory = encode_once(model, batch, multiplier)
     return BeamSearch(model, batch, memory, settings, multiplier, prefix).run()
 
 
 @contextmanager
 def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that compute with one CPU each; when interrupted, they begin no new batch."""
+    """Yield threads that compute with one CPU each and, when interrupted, begin no new batch."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(threads)
@@ -112,19 +110,20 @@ def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
 class BeamSearch:
     """Beam search over one batch of sources.
 
-    A hypothesis that ends takes its score, log-probability / ((5 + length) / 6)^α with EOS in the
-    length (Wu et al. 2016, eq. 14). A prefix counts in the length; in the log-probability it does
-    not, as nothing was chosen there. A sentence is finished when as many have ended as the beam is
-    wide and none of those left would be better than the best of them if it ended here; when none
-    of those left can ever become better; or at its longest output, where all must end.
+    A hypothesis that ends has the score log-probability / ((5 + length) / 6)^α with EOS in the
+    length (Wu et al. 2016, eq. 14). A prefix counts in the length, but not in the log-probability,
+    as nothing was chosen there. A sentence is finished
 
-    That a beam of hypotheses has ended is not enough, though often taken to be: a sure model fills
-    the beam with poor ones that end early, while the good one is still on its way. To go on for as
-    long as a better one is possible would be too much: with α above 1 the best of all is often one
-    that goes on to the longest output.
+    - when as many hypotheses have ended as the beam is wide, and no other would be better than the
+      best of them if it ended here,
+    - when no other can ever become better,
+    - or at its longest output, where all must end.
 
-    Nothing changes what a sentence has found once it is finished, so that it may leave the batch
-    some steps later. Between two looks at who has finished nothing waits for a GPU.
+    A full beam of ended hypotheses alone is not enough, since a confident model fills the beam with
+    poor ones that end early. To go on as long as a better one is possible would be too much, since
+    with α above 1 the best often goes on to the longest output.
+
+    The result of a finished sentence does not change, so that it may leave some steps later.
     """
 
     def __init__(
@@ -136,27 +135,22 @@ class BeamSearch:
         multiplier: Tensor | None,
         prefix: Sequence[int] = (),
     ):
-        """`memory`: what the decoder sees of the sources; it is overwritten.
-
-        `prefix`: see `translate`.
-        """
+        """`memory`: of the sources; it is overwritten. `prefix`: see `translate`."""
         device = first_device(model)
         self.model = model
         self.beam = settings.beam
         self.alpha = settings.length_penalty
-        # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
-        self.multiplier = None if multiplier is None else multiplier.clone()
+        self.multiplier = None if multiplier is None else multiplier.clone()  # it is overwritten
         self.memory = memory
-        # Faster on a CPU, in fp32 alone; a GPU does a whole mask at once.
+        # Faster on a CPU in fp32. A GPU does a whole mask at once.
         sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
         self.look_every = every = _LOOK_EVERY[device.type]
         self.history = History(len(model.decoder), count, self.beam, device, sparse, every)
-        # The longest output of each source, here and on the device.
         self.limit = longest_outputs(sources, settings, prefix, model.settings.position_table)
         self.limits = torch.tensor(self.limit, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
-        self.sentence = list(range(count))  # which source each row is
+        self.sentence = list(range(count))  # numbers of sources by row
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
         self.prefix = prefix
         self.given = torch.zeros(count, device=device)  # [n], nats, log-probability of the prefix
@@ -171,7 +165,7 @@ class BeamSearch:
         self.results: list[Translation | None] = [None] * count
 
     def run(self) -> list[Translation]:
-        """The best translation of each source."""
+        """Return the best translation of each source."""
         length = 0
         while len(self.sentence):
             length += 1
@@ -192,7 +186,7 @@ class BeamSearch:
         return self.results
 
     def _give(self, word: int, states: Tensor) -> None:
-        """Let every hypothesis go on with a word of the prefix. No choice was made."""
+        """Append a word of the prefix to every hypothesis."""
         parts = states.split(self._sentences_at_once(states))
         logs = [self.model.logits(part).float().log_softmax(-1)[:, 0, word] for part in parts]
         self.given += torch.cat(logs)
@@ -201,35 +195,31 @@ class BeamSearch:
         self.tokens = torch.cat((self.tokens, (only + word)[..., None]), dim=2)
 
     def _sentences_at_once(self, states: Tensor) -> int:
-        """How many sentences' scores over the vocabulary stay in the processor's cache."""
+        """Return the number of sentences whose scores stay in the processor's cache."""
         size = self.model.tgt_embedding.num_embeddings
         return max(1, rows_at_once(size, states.device) // states.shape[1])
 
     def _finished(self, length: int) -> Tensor:
-        """[n] Whether the best hypothesis left is no better than the best that has ended."""
+        """Return True [n] if the best hypothesis left is no better than the best that has ended."""
         left = self.scores[:, 0]
         ever = left / self.most <= self.best_value
         here = left / ((5 + length) / 6) ** self.alpha <= self.best_value
         return ever | (here & (self.ended >= self.beam))
 
     def _candidates(self, states: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
-
-        Each is [n, 2m]. A few sentences at a time, so that the scores over the vocabulary are
-        used while they are in the processor's cache.
-        """
+        """Return log-probabilities, hypotheses and words [n, 2m] of the best 2m continuations."""
         size = self.model.tgt_embedding.num_embeddings
         at_once = self._sentences_at_once(states)
         parts = [slice(start, start + at_once) for start in range(0, len(states), at_once)]
         at_limit = [self.limit[sentence] == length for sentence in self.sentence]
-        found = [self._best_words(states[p], self.scores[p], at_limit[p]) for p in parts]
-        values, flat = map(torch.cat, zip(*found, strict=True))
+        best = [self._best_words(states[p], self.scores[p], at_limit[p]) for p in parts]
+        values, flat = map(torch.cat, zip(*best, strict=True))
         return values, flat // size, flat % size
 
     def _best_words(
         self, states: Tensor, scores: Tensor, at_limit: list[bool]
     ) -> tuple[Tensor, Tensor]:
-        """The best 2m log-probabilities of each sentence, and where in its m · v they stand."""
+        """Return the best 2m log-probabilities of each sentence, and their places in m · v."""
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
         for sentence in compress(range(len(logs)), at_limit):  # must end here
@@ -237,24 +227,24 @@ class BeamSearch:
         return largest(logs, scores, 2 * self.beam)
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
-        """Count the hypotheses that end among the best m, and remember the best one so far."""
+        """Count the hypotheses that end among the best m, and keep the best one so far."""
         ends, values, parents = (x[:, : self.beam] for x in (ends, values, parents))
         ends = ends & values.isfinite() & ~self.done[:, None]
         self.ended += ends.sum(1)
         scaled = (values / ((5 + length) / 6) ** self.alpha).masked_fill(~ends, -torch.inf)
         value, which = scaled.max(1, keepdim=True)
         better = value > self.best_value[:, None]
-        found = parents.gather(1, which)[..., None].expand(-1, -1, length)
+        rows = parents.gather(1, which)[..., None].expand(-1, -1, length)
         for best, new in (
             (self.best_value[:, None], value),
             (self.best_score[:, None], values.gather(1, which)),
-            (self.best_tokens[:, :length], self.tokens.gather(1, found).squeeze(1)),
+            (self.best_tokens[:, :length], self.tokens.gather(1, rows).squeeze(1)),
         ):
             torch.where(better, new, best, out=best)
         self.best_length.masked_fill_(better.squeeze(1), length - 1)
 
     def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
-        """Go on with the best m hypotheses that have not ended, best first."""
+        """Continue the best m hypotheses that have not ended, best first."""
         self.scores, chosen = values.topk(min(self.beam, values.shape[1]))
         parents, words = parents.gather(1, chosen), words.gather(1, chosen)
         self.history.follow(parents)
@@ -262,12 +252,12 @@ class BeamSearch:
         self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
 
     def _leave(self) -> None:
-        """Write down the finished sentences and shrink the batch to the others."""
+        """Store the results of finished sentences and shrink the batch to the others."""
         done = self.done.tolist()
         if not any(done):
             return
         staying = Compaction(done, self.done.device)
-        self._write_down(staying.leaving)
+        self._store(staying.leaving)
         names = ["limits", "most", "tokens", "given", "scores", "ended", "done", "steps"]
         names += ["best_value", "best_score", "best_tokens", "best_length"]
         if self.multiplier is not None and self.multiplier.ndim == 2:
@@ -278,13 +268,13 @@ class BeamSearch:
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
 
-    def _write_down(self, leaving: list[int]) -> None:
-        """Keep the translations of these rows, in two reads however many they are."""
+    def _store(self, leaving: list[int]) -> None:
+        """Store the translations of these rows, with two reads from the device."""
         rows = torch.tensor(leaving, device=self.done.device)
         words = self.best_tokens[rows, 1 : self.tokens.shape[2]].tolist()
         scores = self.best_score + self.given, self.best_value
-        numbers = (each.double() for each in (self.best_length, self.steps, *scores))
-        facts = torch.stack(tuple(numbers), dim=1)[rows].tolist()
+        columns = [column.double() for column in (self.best_length, self.steps, *scores)]
+        facts = torch.stack(columns, dim=1)[rows].tolist()
         for row, ids, (length, steps, score, value) in zip(leaving, words, facts, strict=True):
             if not math.isfinite(value):
                 raise UserError(NOT_FINITE)

@@ -1,4 +1,4 @@
-"""Sources through the encoder, those that stand there many times once."""
+"""Encoder output of sources, computed once for equal sources."""
 
 from collections.abc import Sequence
 
@@ -10,23 +10,22 @@ from headcount.data.batches import Ids, neighbours, pad_sources
 from headcount.model.layers import Memory
 from headcount.model.transformer import Transformer, first_device
 
-# Positions of sources that the encoder reads at once; enough to fill a GPU. On a CPU few do as
-# well, and neighbours in a search are of like length, so that little is padding.
+# Positions of sources that the encoder reads at once. On a CPU few do as well as many, and
+# neighbours in a search are of similar length, so that little is padding.
 _POSITIONS = {"cpu": 1024, "cuda": 1 << 20}
 
 
 def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor | None) -> Memory:
-    """What the decoder sees of each source, in order; equal ones share one pass of the encoder.
+    """Return the memory of sources, in order. Equal sources share one pass of the encoder.
 
-    Sources are equal if their ids are, and the multipliers of their encoder heads: masks of decoder
-    heads share what the encoder makes of a sentence. `multiplier`: None, [heads] or
-    [sources, heads]. The encoder reads a few sources at a time.
+    Sources are equal if their ids and the multipliers of their encoder heads are equal.
+    `multiplier`: None, [heads] or [sources, heads].
     """
     device = first_device(model)
     by_row = multiplier is not None and multiplier.ndim == 2
     heads = sum(model.grid.counts["enc_self"])  # they stand first in the flat order
     marks = multiplier[:, :heads].tolist() if by_row else [[]] * len(sources)
-    places: dict[tuple, int] = {}  # of each that is distinct, among these
+    places: dict[tuple, int] = {}  # of distinct sources
     keys = zip(map(tuple, sources), map(tuple, marks), strict=True)
     rows = [places.setdefault(key, len(places)) for key in keys]
     chosen = np.unique(rows, return_index=True)[1].tolist()
@@ -43,7 +42,7 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
 
 
 def _joined(parts: list[Memory]) -> Memory:
-    """The memory of the sentences of all parts, filled up to the longest."""
+    """Return the memory of the sentences of all parts, padded to the longest."""
     longest = max(part.mask.shape[3] for part in parts)
     by_layer = zip(*(part.keys_values for part in parts), strict=True)
     pairs = [
@@ -55,7 +54,7 @@ def _joined(parts: list[Memory]) -> Memory:
 
 
 def _stacked(tensors: Sequence[Tensor], length: int) -> Tensor:
-    """[b, h, length, e] of some [b, h, k, e], with zeros after k, which in a mask mean no."""
+    """Return [b, h, length, e] of several [b, h, k, e], with zeros after k."""
     heads, width = tensors[0].shape[1], tensors[0].shape[3]
     whole = tensors[0].new_zeros(sum(map(len, tensors)), heads, length, width)
     for part, given in zip(whole.split(list(map(len, tensors))), tensors, strict=True):

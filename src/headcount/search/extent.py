@@ -1,4 +1,4 @@
-"""How far a search goes, whoever's it is: the longest outputs, and which sources share a batch."""
+"""Longest outputs and batches of a search, for all engines."""
 
 import sys
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from headcount.data.batches import Ids, neighbours
 def longest_outputs(
     sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
 ) -> list[int]:
-    """The longest output of each source with its EOS, subwords; its prefix and end have room.
+    """Return the longest output of each source with prefix and EOS, in subwords.
 
-    `positions`: how many the model knows; 0 stands for any number.
+    `positions`: size of the model's table of positions, 0 for no limit.
     """
     factor, extra = settings.max_length_factor, settings.max_length_extra
     most = positions or sys.maxsize
@@ -21,9 +21,9 @@ def longest_outputs(
 
 
 def search_batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
-    """Numbers of the non-empty sources by length, longest first, cut by the token budget.
+    """Return numbers of the non-empty sources, longest first, cut by the token budget.
 
-    Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
+    Equal sources are neighbours, so that `encode_once` reads them once.
     """
     firsts: dict[tuple[int, ...], int] = {}
     places = [firsts.setdefault(tuple(ids), number) for number, ids in enumerate(sources)]

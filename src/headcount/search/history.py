@@ -1,8 +1,8 @@
-"""What the hypotheses of a search have behind them: keys and values, and which are whose.
+"""Keys and values of the hypotheses of a search, and the paths of hypotheses through them.
 
-Nothing is copied when hypotheses change places. A sentence has slots, where every hypothesis that
-is alive fills one in each step; each remembers the slots it came by, and looks at those alone.
-Slots that no hypothesis came by are given up when room runs out.
+Nothing is copied when hypotheses change places. A sentence has slots, and every live hypothesis
+fills one in each step. Its path lists its slots, and it attends to these alone. Slots on no path
+are dropped when room runs out.
 
 Letters in shapes: n sentences in the batch, h heads, m hypotheses of each sentence, t target
 positions so far, k slots so far, e width of one head.
@@ -17,18 +17,15 @@ from headcount.model.attention import DenseAttention
 from headcount.model.kernels.sparse_attention import SparseAttention
 from headcount.model.layers import Memory, Targets
 
-_STEPS = 8  # that there is room for without giving up slots, at the least
-_LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
+_STEPS = 8  # for which there is room at first
+_LONGEST_NAMED = 80  # positions of a source: for a longer one a mask is as fast or faster
 
 
 class Compaction:
-    """Which rows of a batch stay when some leave; the last of those that stay fill the gaps.
-
-    Few rows leave at a time, so few are copied. The order of rows changes.
-    """
+    """Rows of a batch that stay when others leave. The last rows fill the gaps."""
 
     def __init__(self, leaves: Sequence[bool], device: torch.device):
-        """`leaves`: whether each row does; `device`: where the rows are."""
+        """`leaves`: True for rows that leave. `device`: of the rows."""
         self.count = leaves.count(False)  # of rows that stay
         self.leaving = [row for row, left in enumerate(leaves) if left]
         staying = [row for row, left in enumerate(leaves) if not left]
@@ -38,12 +35,12 @@ class Compaction:
         self.gaps, self.fillers = torch.tensor([gaps, fillers], dtype=torch.long, device=device)
 
     def of(self, rows: Tensor) -> Tensor:
-        """Those of the rows [n, ...] that stay, [count, ...], in the same memory, overwritten."""
+        """Return the rows [count, ...] of [n, ...] that stay, in the same memory, overwritten."""
         rows[self.gaps] = rows.index_select(0, self.fillers)
         return rows[: self.count]
 
     def of_list(self, rows: list[int]) -> list[int]:
-        """`of` for what the host has of each row."""
+        """Return the entries of a list that stay, see `of`."""
         for gap, filler in self.moves:
             rows[gap] = rows[filler]
         return rows[: self.count]
@@ -61,30 +58,25 @@ class History(Targets):
         sparse: bool = False,
         every: int = 1,
     ):
-        """`sparse`: a hypothesis names what it attends to; if not, a mask says so.
+        """`sparse`: attend by lists of slots instead of a mask.
 
-        Slots are given up in each `every`th step alone, at most the eighth: to count them waits for
-        a GPU.
+        Slots are dropped in every `every`th step alone, at most the eighth, since to count them
+        waits for a GPU.
         """
         self.sparse = sparse
         self.every = every
         self.needed = every * beam  # slots from one such step to the next
-        self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] each
+        self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] by layer
         self.paths = torch.zeros(sentences, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
-        self.filled = 1  # k, with the slots of the step at hand
+        self.filled = 1  # k, with the slots of the current step
         self.size = _STEPS * beam  # slots that there is room for
 
     def look(self, memory: Memory) -> None:
-        """Fix what each hypothesis attends to in the step at hand: its own slots, and its source.
-
-        Its new slot is one of its own.
-        """
+        """Set the attention of the current step: to the slots of a path, and to the source."""
         length = self.paths.shape[2]
         self.positions = slice(length - 1, length)
-        if not self.sparse:
-            self.self_attention = DenseAttention(self.seen())
-        else:
-            self.self_attention = SparseAttention(self.paths)
+        slots = SparseAttention(self.paths) if self.sparse else DenseAttention(self.seen())
+        self.self_attention = slots
         if not self.sparse or memory.mask.shape[3] > _LONGEST_NAMED:
             self.cross_attention = DenseAttention(memory.mask)
         else:
@@ -93,12 +85,12 @@ class History(Targets):
             self.cross_attention = SparseAttention(every, mask)
 
     def seen(self) -> Tensor:
-        """[n, 1, m, k] Which slots each hypothesis may look at, its own new one included."""
+        """Return True [n, 1, m, k] for the slots of a hypothesis, its new one included."""
         none = self.paths.new_zeros(*self.paths.shape[:2], self.filled, dtype=torch.bool)
         return none.scatter_(2, self.paths, True)[:, None]
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values [n, h, k, e] with those of the step at hand, [n, h, m, e]."""
+        """Return all keys and values [n, h, k, e], after adding the current step's [n, h, m, e]."""
         sentences, heads, new, width = keys.shape
         room = self.rooms[layer]
         if room is None:
@@ -109,7 +101,7 @@ class History(Targets):
         return tuple(room[:, :, : self.filled].transpose(2, 3).unbind(0))
 
     def follow(self, parents: Tensor) -> None:
-        """Go on with the children of these hypotheses [n, m], each in a slot of its own."""
+        """Continue with children of these hypotheses [n, m], every child in a new slot."""
         rows = parents[..., None].expand(-1, -1, self.paths.shape[2])
         self.paths = self.paths.gather(1, rows)
         new = parents.shape[1]
@@ -127,20 +119,19 @@ class History(Targets):
             self.rooms[layer] = room[:, : staying.count]
 
     def _tidy(self) -> None:
-        """Move the slots that somebody came by to the front, in order, with room for as many."""
+        """Move the slots of paths to the front, in order, and make room for as many."""
         flat = self.paths.flatten(1)
-        came_by = self.paths.new_zeros(len(flat), self.filled, dtype=torch.bool)
-        came_by.scatter_(1, flat, True)
-        # As many slots for every sentence as the one with most needs; it sees its own only.
-        self.filled = int(came_by.sum(1).max())
-        kept = came_by.byte().argsort(dim=1, descending=True, stable=True)[:, : self.filled]
-        self.paths = (came_by.cumsum(1) - 1).gather(1, flat).view_as(self.paths)
+        used = self.paths.new_zeros(len(flat), self.filled, dtype=torch.bool)
+        used.scatter_(1, flat, True)
+        self.filled = int(used.sum(1).max())
+        kept = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self.filled]
+        self.paths = (used.cumsum(1) - 1).gather(1, flat).view_as(self.paths)
         self.size = max(self.size, 2 * self.filled, self.filled + self.needed)
         self.rooms = [_moved(room, kept, self.size) for room in self.rooms]
 
 
 def _moved(room: Tensor, kept: Tensor, size: int) -> Tensor:
-    """The slots `kept` [n, k] of a room, at the front of one of that size."""
+    """Return a room of this size with the slots `kept` [n, k] of another at the front."""
     first = torch.arange(len(kept), device=kept.device)[:, None] * room.shape[2]
     flat = (first + kept).flatten()
     moved = room.new_empty(*room.shape[:2], size, *room.shape[3:])

@@ -1,4 +1,4 @@
-"""The largest of many sums, found without adding all of them."""
+"""The largest of many sums, without adding all of them."""
 
 import torch
 from torch import Tensor
@@ -7,11 +7,10 @@ _BLOCK = 64  # values that share a maximum while the largest are looked for
 
 
 def largest(values: Tensor, added: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each b the largest `count` sums of values [b, m, v] and added [b, m], and their places.
+    """Return the largest `count` sums of values [b, m, v] and added [b, m], and their places.
 
-    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Looks for them only in
-    the blocks that have the largest maxima: the largest are all in as many blocks. Values that are
-    not there need not be added to anything, for a larger value never has the smaller sum.
+    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Only the `count` blocks
+    with the largest maxima are searched, which contain all of the largest sums.
     """
     _, rows, size = values.shape
     blocks = size // _BLOCK

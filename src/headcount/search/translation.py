@@ -1,9 +1,8 @@
-"""Translation of text: lines, a file, or what arrives on standard input."""
+"""Translation of text: lines, a file, or standard input."""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -32,46 +31,42 @@ class Found(Protocol):
     """The best hypothesis of one sentence."""
 
     ids: Ids  # without EOS
-    capped: bool  # as long as the longest output allowed, where all must end
+    capped: bool  # as long as the longest output allowed
 
 
 class Search(Protocol):
-    """A model, in a program that searches."""
+    """A model in a program that searches."""
 
-    sides: tuple[AnySegmenter, AnySegmenter]  # what cuts source and target
+    sides: tuple[AnySegmenter, AnySegmenter]  # segmenters of source and target
     settings: DecodeSettings
-    positions: int  # that the model knows on either side; 0 stands for any number
-    facts: dict[str, Any]  # which program it is, for the record
+    positions: int  # size of the model's table of positions, 0 for no limit
+    facts: dict[str, Any]  # name of the program, for the record
 
     def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
-        """The best translation of each source in order; an empty one stays empty.
+        """Return the best translation of each source in order. An empty one stays empty.
 
-        `done` is told the number of sentences finished.
+        `done` is called with the number of sentences just finished.
         """
         ...
 
 
-@dataclass(frozen=True)
 class OwnSearch(Search):
-    """A model of ours and our beam search, perhaps with heads masked."""
+    """A model of this package and its beam search, perhaps with heads masked."""
 
-    model: Transformer
-    sides: tuple[AnySegmenter, AnySegmenter]
-    settings: DecodeSettings
-    multiplier: Tensor | None = None
+    facts = {"engine": "headcount"}
 
-    @property
-    def positions(self) -> int:
-        """How many the model knows; 0 stands for any number."""
-        return self.model.settings.position_table
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Which program it is."""
-        return {"engine": "headcount"}
+    def __init__(
+        self,
+        model: Transformer,
+        sides: tuple[AnySegmenter, AnySegmenter],
+        settings: DecodeSettings,
+        multiplier: Tensor | None = None,
+    ):
+        self.model, self.sides, self.settings, self.multiplier = model, sides, settings, multiplier
+        self.positions = model.settings.position_table
 
     def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
-        """As `translate` of `beam_search` does."""
+        """Return translations by `beam_search.translate`."""
         prefix = self.sides[1].prefix
         return translate(self.model, sources, self.settings, self.multiplier, done, prefix)
 
@@ -79,7 +74,7 @@ class OwnSearch(Search):
 def open_own_search(
     folder: ModelFolder, pair: PairFolder, mask: Mask, settings: DecodeSettings
 ) -> OwnSearch:
-    """The model in a folder, which knows the pair's subwords; `mask`: as `read_mask` reads it."""
+    """Return a search by the model in a folder, under a mask that `read_mask` reads."""
     folder.check(pair)
     model = folder.load(settings.device)
     multiplier = torch.from_numpy(read_mask(mask, model.grid)) if mask else None
@@ -93,12 +88,11 @@ def translate_lines(
     place: str = "text",
     first: int = 1,
 ) -> tuple[list[str], Counter[str]]:
-    """The detokenised translation of each cleaned line, in their order, and counts.
+    """Return the detokenised translation of each cleaned line, in order, and counts.
 
-    The counts: sentences, empty ones (an empty line stays empty), sources truncated to the longest
-    allowed, translations capped at the longest output allowed. `done`: as of `Search`. Raises
-    UserError naming a line that is longer than the model allows, by `place` and number, of which
-    `first` is that of the first line.
+    Counts: sentences, empty sentences, sources truncated to the longest allowed, translations
+    capped at the longest output allowed. `done`: see `Search`. Raises UserError with `place` and
+    number of a line that is longer than the model allows. Numbers start at `first`.
     """
     src, tgt = search.sides
     whole, longest = [src.encode(line) for line in lines], search.settings.max_source
@@ -119,31 +113,30 @@ def translate_file(
 ) -> None:
     """Write one detokenised translation per source line, and facts with their provenance.
 
-    The facts: the SHA-256 of the translations, the counts of `translate_lines`, the search's
-    settings, and whose program it was. Raises UserError as `translate_lines` does.
+    The facts: the SHA-256 of the translations, the counts of `translate_lines`, settings and
+    program of the search. Raises UserError as `translate_lines` does.
     """
     lines = read_clean(source)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
-        found, counts = translate_lines(search, lines, bar.update, str(source))
-    write_text(out, "".join(f"{line}\n" for line in found))
-    asked = search.settings
-    told = {"beam": asked.beam, "length_penalty": asked.length_penalty, **search.facts}
-    write_json(facts, {"sha256": sha256(out), **counts, **told, "provenance": origin})
+        translations, counts = translate_lines(search, lines, bar.update, str(source))
+    write_text(out, "".join(f"{line}\n" for line in translations))
+    used = search.settings.model_dump(include={"beam", "length_penalty"}) | search.facts
+    write_json(facts, {"sha256": sha256(out), **counts, **used, "provenance": origin})
 
 
 def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     """Write one detokenised translation per line of a stream, as soon as it has arrived.
 
-    Lines that arrive together are translated together. Standard error is told what was truncated
-    and capped.
+    Lines that arrive together are translated together. A warning counts what was truncated and
+    capped.
     """
     tally, counts, shown = LineTally(), Counter(), "standard input"
     with frozen_weights():
         for arrived in arriving_lines(source, shown, tally):
             lines = [clean(line, tally) for line in arrived]
             first = counts["sentences"] + 1
-            found, some = translate_lines(search, lines, place=shown, first=first)
-            out.write("".join(f"{line}\n" for line in found).encode())
+            translations, some = translate_lines(search, lines, place=shown, first=first)
+            out.write("".join(f"{line}\n" for line in translations).encode())
             out.flush()
             counts += some
     if counts["truncated"] or counts["capped"]:
@@ -156,7 +149,7 @@ def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
 
 
 def _check_lengths(place: str, first: int, sources: Sequence[Ids], positions: int) -> None:
-    """Raise UserError naming the first source that has no room in a table of positions."""
+    """Raise UserError with the place of the first source that is longer than the positions."""
     for number, ids in enumerate(sources, start=first):
         if positions and len(ids) >= positions:
             raise UserError(

@@ -1,4 +1,4 @@
-"""The finished outputs of a job, put by until they all lie in their places."""
+"""The finished outputs of a job, stored until all of them are in their places."""
 
 import json
 import os
@@ -19,9 +19,9 @@ from headcount.base.files import (
 
 
 class FinishedSet:
-    """Every output of one job, in a folder that is committed by one rename, with checksums.
+    """All outputs of one job, in a folder that is committed by one rename, with checksums.
 
-    A job that finds its set whole puts the outputs in their places again instead of working.
+    A job that finds its set whole puts the outputs in their places instead of working again.
     """
 
     def __init__(self, folder: Path):
@@ -29,17 +29,17 @@ class FinishedSet:
 
     @contextmanager
     def written(self, out: Path) -> Iterator[Path]:
-        """A folder for the outputs that belong below `out`; the set, when the block ends."""
+        """Yield a folder for outputs that belong below `out`. At the end it becomes the set."""
         with whole_folder(self.folder) as part:
             yield part
             paths = sorted(path for path in part.rglob("*") if path.is_file())
             for path in paths:
-                flush_to_disk(path)  # what they were made from goes when the set is there
+                flush_to_disk(path)  # the training state is deleted once the set exists
             files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
             write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
 
     def is_whole(self) -> bool:
-        """Whether the set is there, and every file of it is what was written."""
+        """Return True if the set exists and all its files have their checksums."""
         checksums = self._manifest().get("files", {})
         return bool(checksums) and all(
             (self.folder / name).is_file() and sha256(self.folder / name) == checksum
@@ -47,7 +47,7 @@ class FinishedSet:
         )
 
     def outputs(self) -> list[Path]:
-        """Where the job that wrote the set puts its outputs; empty without a readable manifest."""
+        """Return the places of the outputs, [] without a readable manifest."""
         manifest = self._manifest()
         return [Path(manifest["out"], name) for name in manifest.get("files", {})]
 
@@ -66,9 +66,9 @@ class FinishedSet:
                 os.utime(part)
 
     def _manifest(self) -> dict[str, Any]:
-        """The folder's manifest.json; empty if it is not there or damaged."""
+        """Return the manifest, {} if it is missing or damaged."""
         try:
-            found = read_json(self.folder / "manifest.json")
+            manifest = read_json(self.folder / "manifest.json")
         except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return manifest if isinstance(manifest, dict) else {}

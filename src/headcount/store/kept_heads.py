@@ -1,7 +1,6 @@
-"""Which heads a pruned model keeps: as gates say, by importance, by draw, or as a file lists them.
+"""Choice of the heads that stay in a pruned model: by gates, by importance, at random, by a list.
 
-What picks heads returns a head multiplier, [heads] of the model that is read in flat order, 0 =
-removed.
+Every function that chooses returns a head multiplier, [heads] in flat order, 0 = removed.
 """
 
 import sys
@@ -20,7 +19,7 @@ from headcount.base.settings.runs import PrunedSettings
 
 
 def read_gates(path: Path, grid: HeadGrid) -> np.ndarray:
-    """The gates in a heads.csv. Raises UserError where one is missing, or below 0 or above 1."""
+    """Return the gates in a heads.csv. Raises UserError for a gate missing or outside 0 to 1."""
     gates = read_head_values(path, "gate", grid)
     for head, gate in zip(grid.heads(), gates, strict=True):
         if not 0 <= gate <= 1:
@@ -29,29 +28,30 @@ def read_gates(path: Path, grid: HeadGrid) -> np.ndarray:
 
 
 def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
-    """1 for every head whose gate in a heads.csv is not 0."""
+    """Return 1 for every head whose gate in a heads.csv is not 0."""
     return (read_gates(path, grid) != 0).astype(float)
 
 
 def as_many_heads(
     run: PrunedSettings, path: Path, grid: HeadGrid, importance: np.ndarray | None, seed: int
 ) -> np.ndarray:
-    """As many heads of the run's scope as the gates in `path` keep, by importance or at random.
+    """Keep as many heads of the run's scope as the gates in `path` do, by importance or at random.
 
-    By importance: the most important ones, equal ones in flat order. At random: the first of an
-    order that the seed alone decides, so that of two numbers the smaller keeps a part of the
-    larger's heads. Raises UserError if a ranking is wanted and `importance` is None.
+    By importance: the most important heads, equal ones in flat order. At random: the first of an
+    order that depends on the seed alone, so that a smaller number keeps a part of the heads of a
+    larger one. Raises UserError if `importance` is needed and None.
     """
     inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
     count = int(gates_heads(path, grid)[inside].sum())
     if run.method == "random":
         order = Stream.KEPT_HEADS.generator(seed).permutation(grid.size).tolist()
-        return _keep_first(order, inside, count)
-    if importance is None:
+    elif importance is None:
         raise UserError(
             "a run by importance needs --importance, the importance.csv of the model it starts from"
         )
-    return _keep_first(rank_heads(importance), inside, count)
+    else:
+        order = rank_heads(importance)
+    return _keep_first(order, inside, count)
 
 
 def pick_heads(
@@ -61,11 +61,11 @@ def pick_heads(
     importance: np.ndarray | None,
     count: int | None,
 ) -> np.ndarray:
-    """What is left of a model by hand, in one of three ways.
+    """Keep heads by the gates of a heads.csv, by a list of heads to remove, or by importance.
 
-    The gates of a heads.csv as they are; or the heads that a list of addresses does not name; or
-    the `count` most important heads of the whole model, equal ones in flat order. Raises
-    UserError where a count goes with anything but importance, or is not there.
+    By importance the `count` most important heads of the model stay, equal ones in flat order.
+    Raises UserError for a count outside 0 to all, without importance, or importance without a
+    count.
     """
     if (importance is None) != (count is None):
         raise UserError("--keep and --importance go together: how many of the most important stay")
@@ -77,48 +77,49 @@ def pick_heads(
         raise UserError(
             f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
         )
-    every = np.ones(grid.size, dtype=bool)
-    return _keep_first(rank_heads(importance), every, count)
+    return _keep_first(rank_heads(importance), np.ones(grid.size, dtype=bool), count)
 
 
 def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
-    """What addresses and files leave of a model, all of them together; without any, all heads.
+    """Return the multiplier [heads] of a mask that addresses and files name together.
 
-    An address such as `enc_self.0.3` silences that head; a heads.csv has gates, which are taken as
-    they are; any other file lists silent heads. Raises UserError for what is none of these, and
-    for a head that the model does not have.
+    An address such as `enc_self.0.3` masks that head. A heads.csv has gates, which are taken as
+    they are. Any other file lists masked heads. Raises UserError for another text, and for a head
+    that the model does not have.
     """
     mask = np.ones(grid.size)
-    for each in [named] if isinstance(named, str | Path) else named:
-        path = Path(each)
+    for name in [named] if isinstance(named, str | Path) else named:
+        path = Path(name)
         if path.suffix == ".csv":
             mask *= read_gates(path, grid)
         elif path.is_file():
             mask *= grid.mask(read_head_list(path, grid))
         else:
-            mask[grid.index(read_address(str(each), grid, f"mask: {each}, no file"))] = 0
+            mask[grid.index(read_address(str(name), grid, f"mask: {name}, no file"))] = 0
     return mask
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
-    """Say on standard error how many heads are left, and which layers have lost all of theirs.
+    """Print to standard error the heads left by kind, and warn of layers without any.
 
-    In these words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'.
+    Example: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'.
     """
-    heads = grid.heads()
-    every = Counter(head.kind for head in heads)
-    left = Counter(head.kind for head, gate in zip(heads, kept, strict=True) if gate)
+    kinds = [head.kind for head in grid.heads()]
+    every, left = (
+        Counter(kinds),
+        Counter(kind for kind, gate in zip(kinds, kept, strict=True) if gate),
+    )
     parts = ", ".join(f"{kind} {left[kind]} of {every[kind]}" for kind in KINDS)
-    told = [f"heads left: {left.total()} of {grid.size} ({parts})"]
+    lines = [f"heads left: {left.total()} of {grid.size} ({parts})"]
     if closed := grid.closed_layers(kept):
-        told.append(
+        lines.append(
             f"warning: no head is left in {', '.join(closed)}; only the residual path is left there"
         )
-    print(*told, sep="\n", file=sys.stderr, flush=True)
+    print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 
 def _keep_first(order: list[int], inside: np.ndarray, count: int) -> np.ndarray:
-    """1 for the first `count` heads of an order that lie inside a scope, and for all outside."""
+    """Return 1 for the first `count` heads of an order inside a scope, and for all outside."""
     kept = (~inside).astype(float)
     kept[[head for head in order if inside[head]][:count]] = 1
     return kept

@@ -1,7 +1,4 @@
-"""The folder of a trained model: its weights, and a description with which they load alone.
-
-Weights are safetensors, descriptions JSON: whole or absent, never pickled.
-"""
+"""The folder of a trained model: weights as safetensors and a description as JSON."""
 
 import json
 import os
@@ -36,15 +33,14 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
         try:
             safetensors.torch.save_file(contiguous, part)
         except safetensors.SafetensorError as fault:
-            # The library tells an error of the system in words alone.
-            found = re.search(r"\(os error (\d+)\)", str(fault))
-            if found is None:
+            number = re.search(r"\(os error (\d+)\)", str(fault))  # the library has text alone
+            if number is None:
                 raise
-            raise OSError(int(found[1]), os.strerror(int(found[1]))) from fault
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file; raises UserError if it is not one, or is damaged."""
+    """Return the tensors of a safetensors file. Raises UserError if it is missing or damaged."""
     if not path.is_file():
         raise UserError(f"{path}: expected a weights file, found none; train the model first")
     try:
@@ -54,13 +50,13 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
-    """Copy weights into a model; raises UserError naming the first that is missing or misshapen."""
+    """Copy weights into a model. Raises UserError as `check_shapes` does."""
     check_shapes(model, weights, source)
     copy_weights(model, weights)
 
 
 def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
-    """Raise UserError naming the first weight that is missing or misshapen; see `fill`."""
+    """Raise UserError with the name of the first weight that is missing or has another shape."""
     parameters = dict(model.named_parameters())
     for name in [*parameters, *weights]:
         if name not in weights or name not in parameters:
@@ -76,24 +72,21 @@ def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """What model.json or state.json says. Raises UserError if it is missing, damaged or newer."""
+    """Return model.json or state.json. Raises UserError if it is missing, damaged or newer."""
     try:
         facts = read_json(path)
-        found = facts["format"] if "format" in facts else facts["identity"]["format"]
+        version = facts["format"] if "format" in facts else facts["identity"]["format"]
     except FileNotFoundError as fault:
         raise UserError(f"{path}: expected this file, found none; train the model first") from fault
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError) as fault:
-        raise UserError(f"{path}: damaged, not a description written by training") from fault
-    if found != FORMAT:
-        raise UserError(f"{path}: format {found}, expected {FORMAT}; make it with this version")
+        raise UserError(f"{path}: damaged, not written by training") from fault
+    if version != FORMAT:
+        raise UserError(f"{path}: format {version}, expected {FORMAT}; make it with this version")
     return facts
 
 
 class _Undrawn(TorchFunctionMode):
-    """Draws no embeddings: an outline has no numbers, and PyTorch needs its compiler to say so.
-
-    To import that compiler would take each command that loads a model over a second.
-    """
+    """Skips the drawing of embeddings, for which PyTorch would import its compiler for a second."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         return None if function is nn.init.normal_ else function(*args, **(kwargs or {}))
@@ -101,44 +94,38 @@ class _Undrawn(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Where a trained model lies, and all that is known of it without loading it."""
+    """A folder with a trained model."""
 
     path: Path
 
     @property
     def files(self) -> list[Path]:
-        """What loads the model alone."""
+        """Files with which the model loads alone."""
         return [self.path / name for name in MODEL_FILES]
 
     @property
     def weights(self) -> Path:
-        """The weights that the model is used with."""
+        """File of the weights that the model is used with."""
         return self.path / WEIGHTS
 
     @property
     def weight_files(self) -> list[Path]:
-        """The same, which tells it from other models."""
+        """Files of weights, which identify the model."""
         return [self.weights]
 
     @property
-    def description(self) -> Path:
-        """The JSON that tells shape, vocabularies, checksums of weights and provenance."""
-        return self.path / DESCRIPTION
-
-    @property
     def settings(self) -> ModelSettings:
-        """The model's sizes. Raises UserError if the description is damaged."""
+        """Sizes of the model. Raises UserError if the description is damaged."""
         return self._outline()[0].settings
 
     def facts(self) -> dict[str, Any]:
-        """What the description says. Raises UserError if it is missing, damaged or newer."""
-        return read_facts(self.description)
+        """Return the description. Raises UserError if it is missing, damaged or newer."""
+        return read_facts(self.path / DESCRIPTION)
 
     def save(self, model: Transformer, weights: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write weights and description; `facts` are what it says beside the model's shape.
+        """Write weights and description.
 
-        The description holds the SHA-256 of these weights and of others that lie in the folder
-        already.
+        The description has the model's shape, `facts`, and the SHA-256 of weights in the folder.
         """
         save_weights(self.weights, weights)
         shape = {
@@ -149,13 +136,12 @@ class ModelFolder:
             "joint": model.own_src_embedding is None,
             "sha256": {path.name: sha256(path) for path in sorted(self.path.glob("*.safetensors"))},
         }
-        write_json(self.description, {**shape, **facts})
+        write_json(self.path / DESCRIPTION, {**shape, **facts})
 
     def load(self, device: str = "cpu", weights: str = WEIGHTS) -> Transformer:
-        """The model in evaluation mode, on `cpu`, `cuda` or whichever there is (`auto`).
+        """Return the model in evaluation mode, on `cpu`, `cuda` or `auto`.
 
-        `weights`: name of others in the folder, such as those of the last update. Raises
-        UserError naming the first mismatch.
+        `weights`: name of a file in the folder. Raises UserError with the first mismatch.
         """
         outline, sizes, checksums = self._outline()
         path = self.path / weights
@@ -165,13 +151,13 @@ class ModelFolder:
                 f"{path}: damaged or changed; its SHA-256 is not the one in {DESCRIPTION}. "
                 "Fetch it again or train the model again"
             )
-        check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
+        check_shapes(outline, tensors, path)  # before memory is allocated for damaged sizes
         model = Transformer(outline.settings, *sizes)
         copy_weights(model, tensors)
         return model.eval().to(machine.pick_device(device))
 
     def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
-        """The model without weights, sizes of its vocabularies, SHA-256 of weights by name."""
+        """Return the model without weights, sizes of vocabularies, SHA-256 of weights by name."""
         facts = self.facts()
         try:
             sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
@@ -180,75 +166,71 @@ class ModelFolder:
                 return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
         except (KeyError, TypeError, RuntimeError, ValueError) as fault:
             raise UserError(
-                f"{self.description}: damaged, not a description written by training: {fault}"
+                f"{self.path / DESCRIPTION}: damaged, not written by training: {fault}"
             ) from fault
 
     def pair(self, named: Path | None) -> PairFolder:
-        """The folder of the model's subwords: the one that is named, or the model's own.
+        """Return the named folder of subwords, or the model's own folder for None.
 
-        Raises UserError if none is named, and the model's own has no subwords.
+        Raises UserError if the model's own folder has no subwords.
         """
         if named is None and not (self.path / SEGMENTATION).is_file():
-            self.facts()  # says so if there is no model either
+            self.facts()  # raises if there is no model either
             raise UserError(
-                f"{self.path / SEGMENTATION}: expected what cuts text into subwords beside the "
-                "model, found no such file; name the pair's folder with --bpe, or give the model "
-                "subwords of its own: python scripts/export.py --to headcount"
+                f"{self.path / SEGMENTATION}: expected the model's subwords, found no such file; "
+                "name the pair's folder with --bpe, or add subwords to the model: "
+                "python scripts/export.py --to headcount"
             )
         return PairFolder(named or self.path)
 
     def subwords(self) -> Checksums:
-        """Checksums of the subwords that the model was trained on: its ids mean no others.
+        """Return checksums of the subwords that define the model's ids.
 
         Raises UserError if the description lacks them.
         """
         facts = self.facts()
-        for key, (_, words) in SUBWORD_FILES.items():
-            found = facts.get(key)
-            if not isinstance(found, dict) or set(found) != set(SIDES):
+        for key in SUBWORD_FILES:
+            if not isinstance(facts.get(key), dict) or set(facts[key]) != set(SIDES):
                 raise UserError(
-                    f"{self.description}: damaged, or written by an older version: expected the "
-                    f"checksums of the {words} of both sides under {key!r}, found "
-                    f"{str(found)[:60]}; train the model again"
+                    f"{self.path / DESCRIPTION}: damaged or old: expected checksums of both sides "
+                    f"under {key!r}, found {str(facts.get(key))[:60]}; train the model again"
                 )
         return {key: facts[key] for key in SUBWORD_FILES}
 
     def check(self, pair: PairFolder) -> None:
         """Raise UserError unless the model was trained on the subwords of this pair."""
-        trained, found = self.subwords(), pair.subwords()
+        trained, own = self.subwords(), pair.subwords()
         for key, (end, words) in SUBWORD_FILES.items():
             for side in SIDES:
-                if trained[key][side] != found[key][side]:
+                if trained[key][side] != own[key][side]:
                     raise UserError(
                         f"{pair.path / side}.{end}: not the {words} that the model in {self.path} "
                         "was trained on; name the folder it was trained on, or train it again"
                     )
 
     def original_heads(self, grid: HeadGrid) -> list[Head]:
-        """The model's heads, in flat order, by their addresses in the first one it came from.
+        """Return addresses of the heads in the original model that was pruned, in flat order.
 
-        `grid`: the model's own, which are also the addresses of a model that was not pruned.
-        Raises UserError if those in the description do not fit it.
+        `grid`: of this model. Raises UserError if the addresses in the description do not fit it.
         """
         listed = self.facts().get("kept_heads")
         if listed is None:
             return grid.heads()
         try:
             parts = [name.split(".") for name in listed]
-            found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+            heads = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
         except (AttributeError, TypeError, ValueError):
-            found = []  # fits no model
-        shape = [(head.kind, head.layer) for head in found]
-        if shape != [(head.kind, head.layer) for head in grid.heads()]:
+            heads = []  # fits no model
+        if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
             raise UserError(
-                f"{self.description}: kept_heads does not fit the model's heads "
+                f"{self.path / DESCRIPTION}: kept_heads does not fit the model's heads "
                 f"({', '.join(KINDS)}, layer by layer); make the model again"
             )
-        return found
+        return heads
 
 
 def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
-    """The folders that --model and --bpe name; from here on torch computes with these threads.
+    """Return the folders of --model and --bpe, and set the number of threads of torch.
 
     Without --bpe the model's own folder has its subwords, or UserError is raised.
     """
@@ -258,10 +240,9 @@ def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
 
 
 def check_measured(path: Path, weights: list[Path], what: str, script: str) -> None:
-    """Raise UserError if the JSON beside a file of `what` names other weights than these.
+    """Raise UserError if the JSON beside a file of `what` names other weights than these files.
 
-    `weights`: all files of them. A file of `what` that has nothing beside it was made by hand, and
-    is for any model with its heads.
+    A file without JSON was made by hand and is accepted for any model with its heads.
     """
     beside = path.with_suffix(".json")
     if beside.is_file() and read_json(beside).get("weights") != sha256(*weights):

@@ -1,4 +1,4 @@
-"""The folder of a pair cut into subwords, as scripts/bpe.py leaves it."""
+"""The folder of a pair cut into subwords, which scripts/bpe.py writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,46 +17,46 @@ from headcount.data.vocabulary import Vocabulary
 Checksums = dict[str, dict[str, str]]  # SHA-256 by key of model.json and by side
 
 SUBWORD_FILES = {"vocabularies": ("vocab", "vocabulary"), "codes": ("codes", "BPE codes")}
-"""Keys of model.json: how the files of both sides end, and what a person calls them."""
+"""Endings of the files of both sides and their names in messages, by key of model.json."""
 
 
 @dataclass(frozen=True)
 class PairFolder:
-    """Where a segmented pair lies."""
+    """A folder with a segmented pair."""
 
     path: Path
 
     def files(self, names: Iterable[str] = SEGMENTERS) -> list[Path]:
-        """The files of a list in base/folders.py; without one, what cuts and numbers text."""
+        """Return the files of a list in base/folders.py, by default of the segmenters."""
         return [self.path / name for name in names]
 
     def texts(self, split: str) -> tuple[Path, Path]:
-        """Source and target side of a split (train, dev), subwords with spaces between."""
+        """Return the files of a split (train, dev), subwords with spaces between."""
         src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
         return src, tgt
 
     def vocabulary(self, side: str) -> Vocabulary:
-        """The vocabulary of one side, `src` or `tgt`."""
+        """Return the vocabulary of one side, `src` or `tgt`."""
         return Vocabulary.load(self.path / VOCABULARIES[SIDES.index(side)])
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """The vocabularies of source and target."""
+        """Return the vocabularies of source and target."""
         return self.vocabulary("src"), self.vocabulary("tgt")
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
-        """What cuts text of source and target into ids, and back."""
+        """Return the segmenters of source and target, between text and ids."""
         return load_segmenters(self.path)
 
     def prefix(self) -> list[int]:
-        """Ids that every target begins with, such as the code of its language; mostly none."""
+        """Return the ids at the start of every target, such as the code of its language."""
         return read_marks(self.segmentation(), 1).prefix(self.vocabulary("tgt"))
 
     def segmentation(self) -> dict[str, Any]:
-        """How the text was cut: languages, settings, merges learnt."""
+        """Return the record of segmentation: languages, settings, merges learnt."""
         return read_segmentation(self.path)
 
     def read(self, split: str) -> ParallelText:
-        """The sentence pairs of a split. Raises UserError if the numbers of lines differ."""
+        """Return the sentence pairs of a split. Raises UserError for unequal numbers of lines."""
         paths = self.texts(split)
         src, tgt = (
             [vocabulary.ids(line.split(" ")) if line else [] for line in clean_lines(path)]
@@ -70,18 +70,18 @@ class PairFolder:
         return ParallelText(src, tgt)
 
     def first_pairs(self, split: str, number: int | None) -> ParallelText:
-        """The first pairs whose source has a word, `number` of them, None for all.
+        """Return the first `number` pairs whose source has a word, None for all.
 
-        Raises UserError if there is none, or the numbers of lines differ.
+        Raises UserError if there is none, or for unequal numbers of lines.
         """
         whole = self.read(split)
-        kept = [place for place, ids in enumerate(whole.src) if ids][:number]
-        if not kept:
+        filled = [place for place, ids in enumerate(whole.src) if ids][:number]
+        if not filled:
             raise UserError(f"{self.texts(split)[0]}: expected sentences, found none with a word")
-        return whole.part(kept)
+        return whole.part(filled)
 
     def subwords(self) -> Checksums:
-        """What a model's description says of the files that give its ids their meaning."""
+        """Return the checksums of the files that define the ids, for a model's description."""
         return {
             key: {side: sha256(self.path / f"{side}.{end}") for side in SIDES}
             for key, (end, _) in SUBWORD_FILES.items()

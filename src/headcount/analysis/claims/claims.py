@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from headcount.analysis.published import headmask, michel, voita
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
 
 PAPERS = {

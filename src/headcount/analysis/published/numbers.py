@@ -6,7 +6,7 @@ from typing import Annotated
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text

@@ -14,7 +14,7 @@ from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
 from headcount.base.errors import UserError
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 
 TABLE = "tables/claims.csv"
 DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page

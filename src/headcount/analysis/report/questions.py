@@ -7,7 +7,7 @@ from pydantic import RootModel
 
 from headcount.analysis.inputs import OF_TRAINING
 from headcount.analysis.outputs import Output
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reading.reader import read_settings
 
 Questions = RootModel[dict[str, dict[str, str]]]
 

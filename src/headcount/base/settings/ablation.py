@@ -23,7 +23,7 @@ class MaskingSettings(Section):
 
 
 class PruningSteps(Section):
-    """How heads are ranked and pruned, without further training (Michel et al.)."""
+    """Ranking and pruning of heads without further training (Michel et al.)."""
 
     steps: int = Field(10, ge=1, le=100)
     """Equal steps in which heads are pruned, from none to all of them."""
@@ -48,8 +48,7 @@ class AblationSettings(PruningSteps):
     signed: bool = False
     """Prune by signed importance too (`importance.abs: none`), harmful heads first."""
     measures: bool = False
-    """Measure heads by Fisher information, integrated gradients, Shapley values, mean ablation and
-    output norm, and prune by each of them too."""
+    """Also prune by Fisher information, integrated gradients, Shapley values, means and norms."""
     updates: Numbers = []
     """Updates, of `train.keep_updates`, after which the model is pruned as well."""
     timed: Percents = [25, 50, 75]

@@ -11,7 +11,7 @@ ASSUMED_WORDS = 30_000
 
 
 class SyntheticSettings(Section):
-    """How much of the artificial language to generate. Same settings, same text."""
+    """Size of the generated text. The same settings generate the same text."""
 
     seed: int = Field(1, ge=1, le=10**9)
     """Seed of the generator."""
@@ -24,14 +24,14 @@ class SyntheticSettings(Section):
 
 
 class LetterSettings(Section):
-    """Letters of every line of both sides, references and trees included."""
+    """Letters of every line of both sides, of references and of trees."""
 
     lowercase: bool = False
     """Every line in lower case, of both sides, references included."""
 
 
 class SpellingSettings(LetterSettings):
-    """How every line of both sides is written, references and trees included."""
+    """Spelling of every line of both sides, of references and of trees."""
 
     normal_form: Literal["NFC", "none"] = "NFC"
     """Unicode normal form of every line, references included; NFC changes no visible character."""
@@ -41,11 +41,9 @@ class TextSettings(SpellingSettings):
     """Filters for training pairs. Dev and test sets keep every line, so that ids stay aligned."""
 
     max_words: int = Field(200, ge=1, le=LARGEST)
-    """Training pairs with more words on either side are left out. In scripts without spaces, two
-    characters count as one word."""
+    """Longest side of a training pair (words; two characters each in scripts without spaces)."""
     max_ratio: float = Field(5.0, ge=1)
-    """Training pairs whose longer side has more than this many times the words of the shorter,
-    counted above five words, are left out."""
+    """Largest ratio of the words of both sides of a training pair, counted above five words."""
     max_dropped: float = Field(0.1, ge=0, le=1)
     """Largest share of the training pairs that one filter may leave out: by an empty side,
     `max_words`, `max_ratio`, or a word of more than 1000 characters. More is an error."""
@@ -56,7 +54,7 @@ class TextSettings(SpellingSettings):
 
 
 class BpeSettings(Section):
-    """How lines are cut into words, and words into subwords."""
+    """Segmentation of lines into words, and of words into subwords."""
 
     unit: Literal["subwords", "words"] = "subwords"
     """What a model reads and writes: learnt pieces of words, or the `largest` number of words."""
@@ -72,6 +70,6 @@ class BpeSettings(Section):
 
     @property
     def assumed_pieces(self) -> int:
-        """How large a vocabulary is taken to be before text is read."""
+        """Assumed size of the vocabulary before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)

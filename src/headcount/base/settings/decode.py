@@ -2,9 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from headcount.base.settings.section import LARGEST, Batches, Numbers, Section, Threads, refuse
+from headcount.base.settings.section import LARGEST, Batches, Faults, Numbers, Section, Threads
 
 
 class DecodeSettings(Batches):
@@ -29,24 +29,20 @@ class TranslateSettings(DecodeSettings):
     """Program that translates test sets and texts: headcount, or CTranslate2 on the CPU, in fp32 or
     int8 (see the guide on export). Jobs that mask heads always use headcount."""
 
-    @model_validator(mode="after")
-    def _has_a_device_for_its_engine(self) -> "TranslateSettings":
+    def _faults(self) -> Faults:
         other = self.engine != "headcount"
-        refuse((f"engine: {self.engine} needs a CPU", other and self.device == "cuda"))
-        return self
+        yield f"engine: {self.engine} needs a CPU", other and self.device == "cuda"
 
 
 class GenerateSettings(Batches):
-    """Beam search of Hugging Face's library, for models that stay there, without sampling and early
-    stopping. The model's folder decides the rest."""
+    """Beam search of Hugging Face's library, for models that stay there."""
 
     batch_tokens: int = Field(1024, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest source sentence (subwords)."""
     beam: int = Field(4, ge=1, le=1000)
     """Hypotheses per sentence; 1 is greedy search."""
     length_penalty: float = Field(0, ge=0)
-    """α in score = log-probability / length^α, the library's formula; 0 compares plain
-    log-probabilities. At other values the library guesses when nothing can win any more."""
+    """α in score = log-probability / length^α, the library's formula; 0: log-probability."""
     max_new_tokens: int = Field(200, ge=1, le=LARGEST)
     """Longest output (subwords)."""
 
@@ -65,8 +61,6 @@ class SpeedSettings(Section):
     threads: Threads = 1
     """CPU threads of the model that is timed, in place of `resources.threads`."""
 
-    @model_validator(mode="after")
-    def _batches_can_be_full(self) -> "SpeedSettings":
+    def _faults(self) -> Faults:
         largest = max(self.batch_sizes, default=0)
-        refuse((f"sentences: expected a whole batch, {largest}", self.sentences < largest))
-        return self
+        yield f"sentences: expected a whole batch, {largest}", self.sentences < largest

@@ -2,27 +2,30 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo
-from pydantic.functional_validators import AfterValidator, field_validator, model_validator
+from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
-from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import SpeedSettings, TranslateSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
 from headcount.base.settings.names import NAME, parse_pair, require
-from headcount.base.settings.pretrained import ExperimentModel
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.pretrained import (
+    ClassifiersSettings,
+    ExperimentModel,
+    FineTuningSettings,
+)
+from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, label, labels
-from headcount.base.settings.section import Resources, Section, each_once, refuse
+from headcount.base.settings.section import Faults, Resources, Section, each_once, refuse
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 
-_OWN = {"train.batch_tokens", "speed.threads"}  # keys of `resources` that a section has for itself
+_OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 
 
 def _check_pair(text: str) -> str:
@@ -33,14 +36,14 @@ def _check_pair(text: str) -> str:
 
 
 def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
-    """Return the section with runs as paths name them, each trained, and updates that are saved."""
+    """Return the section with runs as paths name them, all of them trained."""
     if not {"model", "runs", "train"} <= set(info.data):
         return ablation
     runs, trained = counted(ablation.runs, info), labels(info.data["runs"])
     strange = sorted({*labels(runs)} - {*trained})
     unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
     refuse((f"runs: {strange}: expected some of {trained}", strange))
-    refuse(("updates: each must be among train.keep_updates", unsaved))
+    refuse(("updates: expected some of train.keep_updates", unsaved))
     return ablation.model_copy(update={"runs": each_once(runs)})
 
 
@@ -54,8 +57,6 @@ class Experiment(Section):
     # Validators see the sections above theirs. Defaults are validated to share the resources.
     model_config = ConfigDict(validate_default=True)
 
-    renamed: ClassVar[dict[str, str]] = {}
-    """New names of old keys."""
     title: str = Field("", max_length=200)
     """Shown on the report."""
     pairs: Annotated[list[PairName], AfterValidator(each_once)] = []
@@ -88,48 +89,52 @@ class Experiment(Section):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     classifier_ablation: ClassifierSettings = ClassifierSettings()
 
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """Return the JSON schema of files, whose sections lack the keys of `resources`."""
+        schema = super().model_json_schema(**options)
+        for name, field in cls.model_fields.items():
+            for key in shared_keys(name):
+                del schema["$defs"][field.annotation.__name__]["properties"][key]
+        return schema
+
     @field_validator("*", mode="before")
     @classmethod
     def _share_resources(cls, given: Any, info: ValidationInfo) -> Any:
-        keys = _shared(info.field_name)
+        keys = shared_keys(info.field_name)
+        if isinstance(given, dict):
+            refuse(*((f"{key}: is now resources.{key}", key in given) for key in sorted(keys)))
         if not keys or "resources" not in info.data or not isinstance(given, dict | Section):
             return given
         own = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
         return {**info.data["resources"].model_dump(include=keys), **own}
 
-    @model_validator(mode="after")
-    def _check_across_sections(self) -> "Experiment":
+    def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
         late = [label(run) for run in self.runs if run.rule_from >= self.train.updates]
-        refuse(
-            ("pairs: expected some, or models", not (self.pairs or self.classifiers.models)),
-            (f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size),
-            ("model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])),
-            (f"decode.max_source: expected below {table}", self.decode.max_source >= table),
-            (f"text.max_words: expected below {table}", self.text.max_words >= table),
-            (f"runs: {late}: expected after + held below train.updates", late),
-            ("train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned),
-        )
-        return self
+        yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
+        yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
+        yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
+        yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
+        yield f"text.max_words: expected below {table}", self.text.max_words >= table
+        yield f"runs: {late}: expected after + held below train.updates", late
+        yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
+        yield from self._import_faults()
 
-    @model_validator(mode="after")
-    def _check_imported(self) -> "Experiment":
+    def _import_faults(self) -> Faults:
         if self.model.imported is None:
-            return self
+            return
         other = sorted(self.bpe.model_fields_set - {"unspaced"})
         fresh = [label(run) for run in self.runs if run.attention_heads]
         fresh += [label(run) for run in self.pruned if run.from_none]
         trained = [label(run) for run in self.runs if run != BASELINE]
         frozen, advice = self.model.as_it_is, "set model.fine_tune: true"
-        refuse(
-            (f"bpe: {other}: the imported model has its own subwords", other),
-            ("text.normal_form: expected none", self.text.normal_form != "none"),
-            (f"{fresh} would not start from the imported model", fresh),
-            (f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1),
-            (f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained),
-            ("ablation.updates: nothing is trained", frozen and self.ablation.updates),
-        )
-        return self
+        yield f"bpe: {other}: the imported model has its own subwords", other
+        yield "text.normal_form: expected none", self.text.normal_form != "none"
+        yield f"{fresh} would not start from the imported model", fresh
+        yield f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1
+        yield f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained
+        yield "ablation.updates: nothing is trained", frozen and self.ablation.updates
 
     @property
     def assumed_pieces(self) -> int:
@@ -141,23 +146,18 @@ class Experiment(Section):
         return self.model.sizes if name == "model" else getattr(self, name)
 
 
-def _shared(name: str) -> set[str]:
-    """Return the keys of a section that `resources` has for it."""
+def shared_keys(name: str) -> set[str]:
+    """Return the keys of a section that files have under `resources` instead."""
     section = Experiment.model_fields[name].annotation
     if name == "resources" or not (isinstance(section, type) and issubclass(section, Section)):
         return set()
     keys = Resources.model_fields.keys() & section.model_fields.keys()
-    return {key for key in keys if f"{name}.{key}" not in _OWN}
-
-
-for _name in Experiment.model_fields:
-    _old = {f"{_name}.{key}": f"resources.{key}" for key in sorted(_shared(_name))}
-    Experiment.renamed.update(_old)
+    return keys - _OVERRIDES.get(name, set())
 
 
 def load_experiment(name: str, folder: Path) -> Experiment:
     """Return the experiment in `<folder>/<name>.yaml`. Raises UserError for every fault in it."""
-    known = [each for each in experiment_names(folder) if re.fullmatch(NAME, each)]
+    known = [stem for stem in experiment_names(folder) if re.fullmatch(NAME, stem)]
     require(name, known, f"experiment {name!r}: there is no {folder}/{name}.yaml")
     return read_settings(folder / f"{name}.yaml", Experiment)
 

@@ -9,10 +9,10 @@ import json
 from typing import Any, TypeVar
 
 from headcount.base.errors import UserError
-from headcount.base.settings.faults import checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.reading.faults import checked, dotted, keyed
+from headcount.base.settings.reading.schema import Schema
 from headcount.base.settings.runs import PrunedSettings, Run, label
-from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
 
 AnySection = TypeVar("AnySection", bound=Section)

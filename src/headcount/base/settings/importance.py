@@ -12,9 +12,8 @@ class ImportanceSettings(Batches):
     cross-entropy of a sentence, summed over its target tokens, without label smoothing."""
 
     abs: Literal["sentence", "token", "position", "batch", "none", "square"] = "sentence"
-    """What the absolute value is taken of: the derivative of a sentence's loss (the papers'
-    formula), of each target token's loss, of the share of each query position, or of a batch's
-    loss; or nowhere, then −∂L/∂ξ is averaged. `square`: Fisher information, in nats²."""
+    """Quantity whose absolute value is averaged: ∂L/∂ξ of a sentence (the papers' formula), of a
+    target token, a query position or a batch. `none`: −∂L/∂ξ. `square`: Fisher information."""
     data: Literal["train", "dev"] = "train"
     """The text whose sentences are drawn."""
     sentences: int = Field(1000, ge=2)
@@ -38,8 +37,7 @@ class LrpSettings(Compute):
     flag_prefix: ClassVar[str] = "lrp-"
 
     rule: Literal["alpha_beta", "ratio"] = "alpha_beta"
-    """How an output's relevance is shared out: half to positive and half to negative contributions
-    (the authors' later code), or in proportion (the paper; signed). Files have both; this one is
-    bootstrapped and ranks heads."""
+    """Rule that ranks heads: relevance goes half to positive and half to negative contributions
+    (the authors' later code), or is shared in proportion (the paper). Files have both."""
     max_sentences: int = Field(200, ge=1)
     """Sentences to measure on: the first of the dev set."""

@@ -6,12 +6,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, Section, refuse
+from headcount.base.settings.section import LARGEST, Faults, Section
 
 Sizes = dict[str, int]
 
 MOST_IN_A_ROW = 1000  # layers of a side, heads of a layer
-MOST_WEIGHTS = 10**11  # 400 GB; of all layers, the embeddings not counted
 
 _SIZES = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
 
@@ -67,29 +66,15 @@ class ModelSettings(Section):
         named = isinstance(given, dict) and str(given.get("preset", "base"))
         return {**PRESETS.get(named, PRESETS["base"]), **given} if named else given
 
-    @model_validator(mode="after")
-    def _check_heads(self) -> "ModelSettings":
+    def _faults(self) -> Faults:
         uniform = isinstance(self.heads, int)
         wide = self.d_head or (uniform and self.heads and self.d_model % self.heads == 0)
-        refuse((f"heads: expected a divisor of {self.d_model}, or d_head", not wide))
+        yield f"heads: expected a divisor of {self.d_model}, or d_head", not wide
         for kind in KINDS:
             layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
             counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
             wrong = len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts)
-            refuse((f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong))
-        refuse(("too many weights; lower the sizes", self.layer_weights > MOST_WEIGHTS))
-        return self
-
-    def with_heads(self, heads: int) -> "ModelSettings":
-        """Return the same model with so many heads in every layer, together as wide."""
-        wrong = self.d_head or self.d_model % heads
-        refuse((f"attention_heads: expected a divisor of {self.d_model}, and no d_head", wrong))
-        return self.model_validate(self.model_dump() | {"heads": heads})
-
-    def with_dropout(self, dropout: float) -> "ModelSettings":
-        """Return the same model with so much dropout, also of attention weights if it has any."""
-        of_attention = dropout if self.attention_dropout else 0.0
-        return self.model_copy(update={"dropout": dropout, "attention_dropout": of_attention})
+            yield f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong
 
     @property
     def layer_weights(self) -> int:
@@ -99,7 +84,7 @@ class ModelSettings(Section):
 
     @property
     def grid(self) -> HeadGrid:
-        """How many heads each layer of each attention type has."""
+        """Number of heads by attention type and layer."""
         if not isinstance(self.heads, int):
             return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
         layers = {"enc_self": self.encoder_layers}

@@ -1,14 +1,14 @@
-"""Models of the Hugging Face library: where they come from, and one as an experiment's model."""
+"""Models of the Hugging Face library: imported translation models, and classifiers."""
 
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, RootModel, model_validator
+from pydantic import Field, RootModel
 
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
-from headcount.base.settings.reader import read_settings
-from headcount.base.settings.section import Section, refuse
+from headcount.base.settings.reading.reader import read_settings
+from headcount.base.settings.section import LARGEST, Faults, Precision, Section
 
 HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
@@ -27,30 +27,23 @@ class Origin(Section):
     path: str | None = Field(None, pattern=NO_BRACES)
     """A folder of one's own, instead of `hub`; relative to the project's folder."""
 
-    @model_validator(mode="after")
-    def _check_origin(self) -> "Origin":
+    def _faults(self) -> Faults:
         wrong = (self.hub is None) == (self.path is None) or bool(self.hub) != bool(self.revision)
-        refuse(("expected hub and revision, or path", wrong))
-        return self
+        yield "expected hub and revision, or path", wrong
 
 
 class PretrainedFiles(Origin):
     """The files of a translation model."""
 
     files: dict[FileName, Annotated[str, Field(pattern=SHA256)] | None] = {}
-    """Its files, each with its SHA-256: `config.json`, `model.safetensors`, and those of its
-    subwords; `scripts/describe_model.py` prints them. May be left out for a folder of one's own."""
+    """Files with SHA-256, as `scripts/describe_model.py` prints them; optional with `path`."""
 
-    @model_validator(mode="after")
-    def _check_files(self) -> "PretrainedFiles":
+    def _faults(self) -> Faults:
         pickles = any(name.endswith(_PICKLES) for name in self.files)
         lacking = (self.hub or self.files) and WEIGHTS not in self.files
-        refuse(
-            (f"files: a pickle can run code; save the weights as {WEIGHTS}", pickles),
-            (f"files: expected {WEIGHTS} among them", lacking),
-            ("files: expected the SHA-256 of each", self.hub and None in self.files.values()),
-        )
-        return self
+        yield f"files: a pickle can run code; save the weights as {WEIGHTS}", pickles
+        yield f"files: expected {WEIGHTS} among them", lacking
+        yield "files: expected the SHA-256 of each", self.hub and None in self.files.values()
 
 
 class PretrainedModel(PretrainedFiles):
@@ -64,10 +57,7 @@ class PretrainedModel(PretrainedFiles):
     """The model's names of languages that differ from the pairs', as in `{de: deu_Latn}`."""
 
 
-class Models(RootModel[dict[CorpusName, PretrainedModel]]):
-    """The models of `models.yaml` by name."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
+Models = RootModel[dict[CorpusName, PretrainedModel]]
 
 
 def load_models(path: Path) -> dict[str, PretrainedModel]:
@@ -79,23 +69,64 @@ class ExperimentModel(ModelSettings):
     """Sizes of the Transformer. A size that is not named comes from the preset."""
 
     imported: CorpusName | None = None
-    """A model of `models.yaml` whose weights and subwords are taken; `bpe` is then left out. The
-    sizes must be its own: `scripts/describe_model.py` prints them."""
+    """A model of `models.yaml` with weights and subwords; `bpe` is then left out, and sizes here
+    must be the model's, as `scripts/describe_model.py` prints them."""
     fine_tune: bool | None = None
     """Of an imported model. false, or left out: `baseline` is the model as it is, and the only
     training run. true: every training run starts from its weights, `baseline` included."""
 
-    @model_validator(mode="after")
-    def _check_import(self) -> "ExperimentModel":
-        refuse(("fine_tune: goes with imported", self.fine_tune is not None and not self.imported))
-        return self
+    def _faults(self) -> Faults:
+        yield "fine_tune: goes with imported", self.fine_tune is not None and not self.imported
 
     @property
     def as_it_is(self) -> bool:
-        """Whether the baseline is an imported model that nothing here has trained."""
+        """True if the baseline is an imported model without further training."""
         return self.imported is not None and not self.fine_tune
 
     @property
     def sizes(self) -> ModelSettings:
         """The sizes alone, without the origin of the weights, as scripts take them."""
         return ModelSettings(**self.model_dump(exclude={"imported", "fine_tune"}))
+
+
+class ClassifierModel(Origin):
+    """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
+
+    fine_tune: bool = True
+    """Fine-tune it on the corpus; else it is taken as it is, and must be a classifier already."""
+    labels: list[str] = []
+    """Names of the labels of a model that is not fine-tuned, in the order of their numbers."""
+
+    def _faults(self) -> Faults:
+        yield "labels: go with fine_tune: false", self.fine_tune and self.labels
+
+
+class EntailmentSettings(Section):
+    """Division of labelled pairs, the same for every model and seed."""
+
+    dev_pairs: int = Field(5000, ge=1)
+    """Training pairs that are drawn to choose and rank heads, and left out of fine-tuning."""
+    train_pairs: int | None = Field(None, ge=1)
+    """Training pairs to draw of the others for fine-tuning; without it all."""
+
+
+class ClassifiersSettings(EntailmentSettings):
+    """Classifiers of sentence pairs, whose heads are removed (Michel et al., BERT)."""
+
+    corpus: CorpusName = "multinli"
+    """A corpus with `entailment`: its `train`, and `matched` and `mismatched` to score."""
+    models: dict[CorpusName, ClassifierModel] = {}
+    """Models by a name of one's own (keys below); each is ablated with every seed."""
+
+
+class FineTuningSettings(Precision):
+    """Fine-tuning of classifiers, by the library's own trainer: AdamW, weight decay 0.01."""
+
+    epochs: int = Field(3, ge=1, le=1000)
+    """Passes over the training pairs."""
+    batch: int = Field(32, ge=1, le=LARGEST)
+    """Pairs of an update."""
+    peak_lr: float = Field(2e-5, gt=0)
+    """Highest rate; it falls to 0."""
+    warmup: float = Field(0.1, ge=0, lt=1)
+    """Share of the updates in which the rate rises, in a straight line."""

@@ -17,11 +17,8 @@ UNIVERSAL = (
 
 
 def relation_fault(name: str) -> str:
-    """Return why a name is no universal relation, with the nearest; empty if it is one.
-
-    A language's subtype, such as nsubj:pass, counts by the part before the colon.
-    """
-    if name.split(":")[0] in UNIVERSAL:
+    """Return the reason why a name is no universal relation, or an empty text."""
+    if name.split(":")[0] in UNIVERSAL:  # nsubj:pass is a language's subtype
         return ""
     hint = "Universal Dependencies call it obj" if name == "dobj" else nearest(name, UNIVERSAL)
     return f"no relation of Universal Dependencies is called {name!r}; {hint}"
@@ -38,7 +35,7 @@ TreebankName = Annotated[str, Field(pattern=rf"^{NAME}\.{FILE}$")]
 
 
 class RolesSettings(Batches):
-    """What each head attends to, by the key of its largest weight, special tokens left out."""
+    """Roles of heads by the key with the largest weight, without special tokens."""
 
     flag_prefix: ClassVar[str] = "roles-"
 

@@ -1,5 +1,6 @@
 """Pruned runs as settings, lists of runs in an experiment, and `run.json` beside a run's model."""
 
+import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -10,15 +11,25 @@ from pydantic.functional_validators import AfterValidator, BeforeValidator, mode
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json
-from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.section import Section, each_once, refuse
-from headcount.base.settings.short_names import NONE, PRUNED_WORDS, label, read_pruned_name
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.reading.faults import checked, keyed
+from headcount.base.settings.section import Faults, Section, each_once, refuse
+from headcount.base.settings.training_runs import (
+    BASELINE,
+    RunSettings,
+    label,
+    match_name,
+    number,
+    written,
+)
 
 RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
-"""What tables and figures call the start of a run that is `from: none`."""
+"""Name of the start of a run with `from: none`, in tables and figures."""
+_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
+_WORDS |= {"subset": "subset"}
+_NAME = re.compile(r"(?:(scratch|ranked|drawn)-)?(gates)-(\w+)-l([\d.]+)|(subset)-(\w+)-k(\d+)")
+_FORMS = ("gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
 
 
 class PrunedSettings(Section):
@@ -41,26 +52,30 @@ class PrunedSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return read_pruned_name(given) if isinstance(given, str) else given
+        return _read_name(given) if isinstance(given, str) else given
 
-    @model_validator(mode="after")
-    def _check(self) -> "PrunedSettings":
+    def _faults(self) -> Faults:
         subset, fresh = self.method == "subset", self.from_none
         given = self.lambda_ if subset else "lambda_" in self.model_fields_set
         wrong = subset != (self.heads is not None) or bool(given) == subset
         other = not fresh and self.init_from.attention_heads is not None
         trained = self.method not in ("gates", "scratch")
-        refuse(
-            (f"method {self.method}: expected {'heads' if subset else 'lambda'} alone", wrong),
-            ("from: expected a training run with as many heads as `model`", other),
-            (f"from: expected a training run for method {self.method}", fresh and trained),
-        )
-        return self
+        yield f"method {self.method}: expected {'heads' if subset else 'lambda'} alone", wrong
+        yield "from: expected a training run with as many heads as `model`", other
+        yield f"from: expected a training run for method {self.method}", fresh and trained
 
     @property
     def from_none(self) -> bool:
-        """Whether the gates begin with random weights, in place of a training run's."""
-        return self.init_from == NONE
+        """True if the gates start from random weights, in place of a training run's."""
+        return self.init_from == "none"
+
+    @property
+    def label(self) -> str:
+        """The short name, as in paths: `scratch-gates-all-l0.01-from-impt-6`."""
+        size = f"k{self.heads}" if self.method == "subset" else f"l{written(self.lambda_)}"
+        parts = [self.word, *["gates"] * (self.word not in ("gates", "subset")), self.scope, size]
+        start = "none" if self.from_none else label(self.init_from)
+        return "-".join([*parts, *["from", start] * (start != "baseline")])
 
     @property
     def start(self) -> str:
@@ -70,7 +85,7 @@ class PrunedSettings(Section):
     @property
     def word(self) -> str:
         """Name of the method in names and tables: gates, scratch, ranked, drawn or subset."""
-        return PRUNED_WORDS[self.method]
+        return _WORDS[self.method]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -90,10 +105,20 @@ class PrunedSettings(Section):
     def counted(self, model: ModelSettings) -> "PrunedSettings":
         """Return the run with numbers in place of shares. Raises ValueError for too many heads."""
         most = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
-        if (self.heads or 0) > most:
-            raise ValueError(f"run {label(self)!r}: expected at most {most} heads of the scope")
+        wrong = (self.heads or 0) > most
+        refuse((f"run {label(self)!r}: expected at most {most} heads of the scope", wrong))
         start = self.init_from if self.from_none else self.init_from.counted(model)
         return self.model_copy(update={"init_from": start})
+
+
+def _read_name(text: str) -> dict[str, Any]:
+    """Return the settings of the pruned run that a person named. Raises ValueError."""
+    name, *starts = text.split("-from-", 1)
+    word, gates, scope, lambda_, subset, all_or_one, heads = match_name(_NAME, name, *_FORMS)
+    method = next(m for m, w in _WORDS.items() if w == (subset or word or gates))
+    size = {"heads": int(heads)} if heads else {"lambda": number(lambda_)}
+    start = {"from": starts[0]} if starts else {}
+    return {"method": method, "scope": scope or all_or_one, **size, **start}
 
 
 Run = RunSettings | PrunedSettings
@@ -159,11 +184,11 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def read_run(path: Path) -> Run:
-    """Return the settings in a run.json. Raises UserError if they are not those of a run."""
+    """Return the run in a run.json. Raises UserError if the settings do not describe a run."""
     given = read_json(path)
     given.pop("run", None)
     kind = PrunedSettings if "lambda" in given else RunSettings
-    # Older files have keys of variants that are gone. Switched off, they mean nothing.
+    # Files of older versions have keys of removed variants, which were not used if falsy.
     known = {field.alias or name for name, field in kind.model_fields.items()}
     given = {key: value for key, value in given.items() if key in known or value}
     return checked(kind, given, lambda key: f"{path}: {keyed(key)}")

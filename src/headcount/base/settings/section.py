@@ -1,8 +1,9 @@
 """Base classes of settings sections: frozen, strict, without unknown keys or infinite numbers."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 # Beyond these limits a typing error takes the machine down.
 LARGEST = 10**6  # widths, budgets and other sizes that memory grows with
@@ -10,7 +11,7 @@ MOST_DRAWS = 10**4
 
 
 def each_once(entries: list) -> list:
-    """Return the list unchanged. Raises ValueError for an entry that it has twice."""
+    """Return the list unchanged. Raises ValueError if it has an entry twice."""
     for position, entry in enumerate(entries):
         if entry in entries[:position]:
             raise ValueError(f"{entry!r} is listed twice; name each entry once")
@@ -26,12 +27,14 @@ def _ascending(numbers: list[int]) -> list[int]:
 Numbers = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(_ascending)]
 Percents = Annotated[list[Annotated[int, Field(ge=1, le=100)]], AfterValidator(_ascending)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
+Faults = Iterator[tuple[str, Any]]  # messages with the condition under which they are raised
 
 
 def refuse(*faults: tuple[str, Any]) -> None:
-    """Raise ValueError with the first fault whose condition holds."""
-    if found := [words for words, holds in faults if holds]:
-        raise ValueError(found[0])
+    """Raise ValueError with the first message whose condition is true."""
+    for message, condition in faults:
+        if condition:
+            raise ValueError(message)
 
 
 class Section(BaseModel):
@@ -42,11 +45,18 @@ class Section(BaseModel):
     )
 
     flag_prefix: ClassVar[str] = ""
-    """Stands before the keys on command lines that have two sections with keys of one name."""
+    """Start of flags on command lines that have two sections with keys of one name."""
+
+    @model_validator(mode="after")
+    def _check_faults(self) -> "Section":
+        for kind in reversed(type(self).__mro__):
+            for fault in vars(kind).get("_faults", lambda _: ())(self):
+                refuse(fault)
+        return self
 
 
 class Compute(Section):
-    """Where a job computes."""
+    """Device and threads of a job."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
@@ -55,14 +65,14 @@ class Compute(Section):
 
 
 class Batches(Compute):
-    """Where a job computes, and in batches of what size."""
+    """Device, threads and batch size of a job."""
 
     batch_tokens: int = Field(4096, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
 
 
 class Precision(Compute):
-    """Where a training computes, and in which number format."""
+    """Device, threads and number format of a training."""
 
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """Number format of matrix products in training. auto: bf16 where the processor is clearly
@@ -70,4 +80,4 @@ class Precision(Compute):
 
 
 class Resources(Batches, Precision):
-    """Where all jobs compute, and in batches of what size."""
+    """Device, threads, number format and batch size of all jobs."""

@@ -2,9 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from headcount.base.settings.section import LARGEST, Numbers, Resources, Section, Threads, refuse
+from headcount.base.settings.section import LARGEST, Faults, Numbers, Resources, Section, Threads
 
 
 class TrainSettings(Resources):
@@ -17,8 +17,7 @@ class TrainSettings(Resources):
     accumulate: int = Field(1, ge=1, le=LARGEST)
     """Batches per update; the loss is divided once by the real target tokens of them all."""
     schedule: Literal["inverse_sqrt", "cosine"] = "inverse_sqrt"
-    """After a linear warm-up: decay with the square root of the update, or along a cosine to 2 % of
-    the peak at the last update."""
+    """Decay after the linear warm-up: by 1 / √update, or along a cosine to 2 % of the peak."""
     peak_lr: float = Field(7e-4, gt=0)
     """Learning rate at the end of the warm-up."""
     warmup_updates: int = Field(4000, ge=1)
@@ -40,23 +39,18 @@ class TrainSettings(Resources):
     keep_updates: Numbers = []
     """Updates after which the weights are saved as well."""
     processes: Threads = 1
-    """Processes that train one model together, each on its threads or its GPU. They share the
-    `accumulate` batches of an update; only the last bits of its sums change."""
+    """Processes that share the `accumulate` batches of an update, each on its threads or GPU."""
 
     @property
     def cores(self) -> int:
         """CPU cores that one training keeps busy."""
         return self.threads * self.processes
 
-    @model_validator(mode="after")
-    def _check_lengths(self) -> "TrainSettings":
-        refuse(
-            ("accumulate: expected a multiple of processes", self.accumulate % self.processes),
-            (f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates),
-            (f"keep_updates: at most {self.updates}", self.keep_updates[-1:] > [self.updates]),
-            ("keep_updates: not beside patience", self.patience and self.keep_updates),
-        )
-        return self
+    def _faults(self) -> Faults:
+        yield "accumulate: expected a multiple of processes", self.accumulate % self.processes
+        yield f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates
+        yield f"keep_updates: at most {self.updates}", self.keep_updates[-1:] > [self.updates]
+        yield "keep_updates: not beside patience", self.patience and self.keep_updates
 
 
 _LENGTHS = ("updates", "peak_lr", "warmup_updates", "dev_interval")  # keys of both sections
@@ -97,16 +91,11 @@ class GatesSettings(Section):
     dev_interval: int = Field(500, ge=1)
     """Updates between two validations, each of which records all gates."""
 
-    @model_validator(mode="after")
-    def _check_lengths(self) -> "GatesSettings":
-        refuse((f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates))
-        return self
+    def _faults(self) -> Faults:
+        yield f"warmup_updates: at most {self.updates}", self.warmup_updates > self.updates
 
     def fine_tuning(self, train: TrainSettings) -> TrainSettings:
-        """Return the settings of training, with the length and rates of fine-tuning.
-
-        The last weights become the model: when gates are still open the dev loss is lowest.
-        """
+        """Return the settings of fine-tuning, whose last weights become the model."""
         rates = {name: getattr(self, name) for name in _LENGTHS}
         return train.model_copy(update={**rates, **_STEADY})
 

@@ -1,5 +1,11 @@
-"""Training runs as settings: which heads a training masks, or how many it has, and its dropout."""
+"""Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
+`label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
+short names: `runs:` in a file, and `--run`. Programs read the settings in `run.json`.
+"""
+
+import re
+from decimal import Decimal
 from fractions import Fraction
 from math import floor
 from typing import Any, Literal
@@ -7,8 +13,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Section, refuse
-from headcount.base.settings.short_names import label, read_training_name
+from headcount.base.settings.names import nearest
+from headcount.base.settings.section import Faults, Section, refuse
 
 _RANDOM = {"method", "dropout", "heads", "share", "rest", "after"}
 _KEYS = {
@@ -16,6 +22,13 @@ _KEYS = {
     "random": _RANDOM,
     "importance": _RANDOM | {"probability", "signed", "unit", "decay", "spare", "held"},
 }
+_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
+# Letters before the value of each key, in the order of names.
+_LETTERS = {
+    **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
+    **{"spare": "spare_", "rest": "rest", "held": "held", "after": "after", "dropout": "d"},
+}
+_NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
 
 
 class RunSettings(Section):
@@ -26,8 +39,7 @@ class RunSettings(Section):
     heads: int | None = Field(None, ge=0)
     """N, how many heads are masked."""
     share: str | None = Field(None, pattern=r"^\d{1,3}(\.\d{1,9})?%$")
-    """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, at least 1
-    unless the share is 0."""
+    """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, not 0."""
     attention_heads: int | None = Field(None, ge=1, le=MOST_IN_A_ROW)
     """Heads of every attention layer, in place of `model.heads`: a divisor of d_model, whose width
     stays. For `baseline` (`baseline-h1`), which must be among the runs without it, too."""
@@ -55,19 +67,15 @@ class RunSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return read_training_name(given) if isinstance(given, str) else given
+        return _read_name(given) if isinstance(given, str) else given
 
-    @model_validator(mode="after")
-    def _check_keys(self) -> "RunSettings":
+    def _faults(self) -> Faults:
         extra = sorted({*self.model_dump(exclude_defaults=True)} - _KEYS[self.method])
         unclear = self.method != "baseline" and (self.heads is None) == (self.share is None)
-        refuse(
-            (f"method {self.method} takes no {' and no '.join(extra)}", extra),
-            (f"method {self.method}: expected heads or share, one of the two", unclear),
-            ("expected signed or unit, one of the two", self.signed and self.unit != "sentence"),
-            ("expected rest or held, one of the two", self.rest and self.held),
-        )
-        return self
+        yield f"method {self.method} takes no {' and no '.join(extra)}", extra
+        yield f"method {self.method}: expected heads or share, one of the two", unclear
+        yield "expected signed or unit, one of the two", self.signed and self.unit != "sentence"
+        yield "expected rest or held, one of the two", self.rest and self.held
 
     @property
     def rule_from(self) -> int:
@@ -81,8 +89,13 @@ class RunSettings(Section):
 
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """Return the settings of this run's model. Raises ValueError for heads of another width."""
-        own = model if self.dropout in (None, model.dropout) else model.with_dropout(self.dropout)
-        return own if self.attention_heads is None else own.with_heads(self.attention_heads)
+        wrong = self.attention_heads and (model.d_head or model.d_model % self.attention_heads)
+        refuse((f"attention_heads: expected a divisor of {model.d_model}, and no d_head", wrong))
+        changes: dict[str, Any] = {"heads": self.attention_heads} if self.attention_heads else {}
+        if self.dropout not in (None, model.dropout):
+            of_attention = self.dropout if model.attention_dropout else 0.0
+            changes |= {"dropout": self.dropout, "attention_dropout": of_attention}
+        return model.model_copy(update=changes)
 
     def counted(self, model: ModelSettings) -> "RunSettings":
         """Return the run with N in place of a share, and without what the model has anyway.
@@ -101,6 +114,53 @@ class RunSettings(Section):
         most = (total - spared) // (self.rest + 1)
         refuse((f"run {label(run)!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
+
+
+def label(run: Any) -> str:
+    """Return the short name of a training run or a pruned run, as in paths and tables."""
+    if not isinstance(run, RunSettings):
+        return run.label
+    amount = run.heads if run.share is None else run.share
+    parts = [_WORDS[run.method], *([] if amount is None else [str(amount)])]
+    given = run.model_dump(exclude_defaults=True)
+    for key in filter(given.__contains__, _LETTERS):
+        parts.append(_LETTERS[key] + ("" if given[key] is True else written(given[key])))
+    return "-".join(parts)
+
+
+def written(value: float | str) -> str:
+    """Return a value as names have it: numbers in plain decimal digits."""
+    return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
+
+
+def number(text: str) -> int | float:
+    """Return the number that a name has."""
+    return float(text) if "." in text else int(text)
+
+
+def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
+    """Return the groups of a short name. Raises ValueError with the nearest of the `forms`."""
+    if match := pattern.fullmatch(text):
+        return match.groups()
+    hint = nearest(text, forms)
+    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
+
+
+def _read_name(text: str) -> dict[str, Any]:
+    """Return the settings of the training run that a person named. Raises ValueError."""
+    word, heads, share, rest = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
+    settings: dict[str, Any] = {"method": next(m for m, w in _WORDS.items() if w == word)}
+    settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
+    for part in rest.split("-")[1:]:
+        letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
+        key = next((key for key, before in _LETTERS.items() if before == letters), "")
+        value = number(digits) if digits else True
+        if not key:
+            key, value = "spare" if "spare_" in part else "unit", part.removeprefix("spare_")
+        if key in settings:
+            raise ValueError(f"expected {key} once, found {text!r}")
+        settings[key] = value
+    return settings
 
 
 BASELINE = RunSettings(method="baseline")

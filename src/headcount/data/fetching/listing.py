@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from headcount.base.settings.corpora import Corpus
-from headcount.base.settings.sources import File
+from headcount.base.settings.text.corpora import Corpus
+from headcount.base.settings.text.sources import File
 from headcount.data.fetching.checksums import Recorded
 from headcount.data.fetching.transfer import MIRROR, size_of
 

@@ -1,8 +1,8 @@
 """Output layer, softmax and label-smoothed cross-entropy in one, a few rows at a time.
 
-Scores over the vocabulary are by far the largest tensor of a training step. Here each part of them
-is made, turned into its loss and its gradient while it is still in the processor's cache, and
-overwritten by the next part. Letters in shapes: t target tokens, d model width, v vocabulary.
+Scores over the vocabulary are the largest tensor of a training step. Here a part of them becomes
+loss and gradient while it is in the processor's cache, and is overwritten by the next part.
+Letters in shapes: t target tokens, d model width, v vocabulary.
 """
 
 import torch
@@ -11,11 +11,11 @@ from torch.autograd.function import once_differentiable
 
 from headcount.model.kernels.matmul import ROWS, matmul_transposed, weight_gradient
 
-_BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once: in a cache; enough to fill a GPU
+_BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once
 
 
 def rows_at_once(vocabulary: int, device: torch.device) -> int:
-    """Number of target tokens whose scores over the vocabulary are held at one time."""
+    """Return the number of target tokens whose scores are held at one time."""
     rows = _BYTES[device.type] // (4 * vocabulary)
     return max(1, rows - rows % ROWS if rows > ROWS else rows)
 
@@ -23,7 +23,7 @@ def rows_at_once(vocabulary: int, device: torch.device) -> int:
 class FusedLoss(torch.autograd.Function):
     """Sum over tokens of (1 − ε) · cross-entropy + ε · its mean over the vocabulary, in nats.
 
-    The gradients are computed with the loss, so that the scores need not be kept or made again.
+    The gradients are computed with the loss, so that the scores need not be kept.
     """
 
     @staticmethod
@@ -35,7 +35,7 @@ class FusedLoss(torch.autograd.Function):
         smoothing: float,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Loss of states [t, d] with output weights [v, d] and targets [t]; a scalar.
+        """Return the loss of states [t, d], output weights [v, d] and targets [t], a scalar.
 
         `bias` [v] has no gradient.
         """
@@ -56,7 +56,7 @@ class FusedLoss(torch.autograd.Function):
             if by_states is not None:
                 by_states[part] = matmul_transposed(scores, words.t())
             if by_weight is not None:
-                # In a short format each part's sum is rounded, the sum of the parts is not.
+                # In bf16 the sum of a part is rounded, the sum of the parts is not.
                 by_weight += weight_gradient(scores, hidden)
         ctx.save_for_backward(*(g for g in (by_states, by_weight) if g is not None))
         return loss
@@ -64,14 +64,14 @@ class FusedLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """Both gradients times that of the sum."""
+        """Return both gradients times the gradient of the sum."""
         saved = iter(ctx.saved_tensors)
         states, weight = (next(saved) * upstream if need else None for need in ctx.needs)
         return states, weight, None, None, None
 
 
 def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
-    """Softmax minus the smoothed target, [rows, v], written over the log-probabilities."""
+    """Return softmax minus the smoothed target, [rows, v], in place of log-probabilities."""
     gradient = logs.exp_()
     if smoothing:
         gradient -= smoothing / gradient.shape[1]
@@ -80,6 +80,6 @@ def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
 
 
 def _product_type(states: Tensor) -> torch.dtype:
-    """Number format of matrix products here: autocast's, where that is on."""
+    """Return the number format of matrix products, which is autocast's where that is on."""
     device = states.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype

@@ -1,4 +1,4 @@
-"""Softmax over short rows: a CPU takes sixteen numbers of a row at once, or else one by one."""
+"""Softmax over short rows, which a CPU computes one number at a time below sixteen."""
 
 import math
 
@@ -10,7 +10,7 @@ _VECTOR = 16
 
 
 def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
-    """Softmax over the last dimension; on a CPU short rows are filled up with -∞ meanwhile."""
+    """Return the softmax over the last dimension. On a CPU short rows are padded with -∞."""
     length = scores.shape[-1]
     if length < _VECTOR and scores.device.type == "cpu":
         scores = functional.pad(scores, (0, _VECTOR - length), value=-math.inf)
@@ -18,7 +18,7 @@ def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def softmax_columns(scores: Tensor) -> Tensor:
-    """Softmax over each row [rows, t], without a gradient; of short rows, many rows at once."""
+    """Return the softmax over rows [rows, t], without a gradient."""
     if scores.shape[1] < _VECTOR:
         return scores.t().contiguous().softmax(0).t().contiguous()
     return scores.softmax(1)

@@ -1,11 +1,10 @@
-"""Sparse attention: of few queries to keys that they name, for a search on a CPU in fp32.
+"""Sparse attention of few queries to listed keys, for a search on a CPU in fp32.
 
-A hypothesis sees its own words and a short source. Products of matrices as small as that take a
-CPU two to three times as long as dot products with just these keys and sums of just these values:
-most of the time goes into rearranging the matrices, head by head.
+A hypothesis sees its own words and a short source. Products of such small matrices take a CPU two
+to three times as long as dot products with these keys and sums of these values.
 
-Letters in shapes: n sentences, h heads, m queries of each sentence, k keys of each sentence, t of
-them that a query attends to, e width of one head.
+Letters in shapes: n sentences, h heads, m queries and k keys of a sentence, t keys that a query
+attends to, e width of one head.
 """
 
 import math
@@ -19,10 +18,10 @@ from headcount.model.kernels.softmax import softmax_columns
 
 
 class SparseAttention:
-    """Every query attends to keys at positions that it names, as many for every query."""
+    """Attention of every query to keys at listed positions, equally many for every query."""
 
     def __init__(self, positions: Tensor, mask: Tensor | None = None):
-        """`positions`: [n, m, t], each below k. `mask`: [n, 1, t], True = may be attended to."""
+        """`positions`: [n, m, t], below k. `mask`: [n, 1, t], True = may be attended to."""
         self.positions = positions.int()
         self.penalty = None
         if mask is not None and not mask.all():
@@ -30,11 +29,9 @@ class SparseAttention:
         self.layouts: dict[tuple, Tensor] = {}  # by shape and strides of the keys
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Head outputs [n, h, m, e] of queries [n, h, m, e] and of keys and values [n, h, k, e].
+        """Return outputs [n, h, m, e] of queries [n, h, m, e] and keys and values [n, h, k, e].
 
-        But for rounding what torch's fused attention gives with all other positions masked out.
-        Keys and values may lie in memory in any order in which each head's are whole rows, and
-        both in the same one; ValueError if they do not.
+        Keys and values need the same strides, with whole rows of a head, else ValueError is raised.
         """
         sentences, heads, count, width = queries.shape
         if not heads:
@@ -49,17 +46,17 @@ class SparseAttention:
         return context.view(sentences, count, heads, width).transpose(1, 2)
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Weights [n, h, m, t] of the keys that a query names, in its order; rows sum to 1."""
+        """Return weights [n, h, m, t] of the listed keys, in their order; rows sum to 1."""
         sentences, heads, count, _ = queries.shape
         return self._weights(queries, keys).view(sentences, count, heads, -1).transpose(1, 2)
 
     def _weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """The weights as rows (n, m, h) of t numbers."""
+        """Return the weights as rows (n, m, h) of t numbers."""
         width = queries.shape[3]
         asked, scale = queries.transpose(1, 2).reshape(-1, width), 1 / math.sqrt(width)
         rows, layout = _rows(keys).t(), self._layout(keys)
-        # Written into the layout: a result of its own would have a copy of the indices. What
-        # another layer left there goes first, since 0 times NaN is not 0.
+        # Written into the layout, since a new result would copy the indices. Numbers of another
+        # layer are cleared first, since 0 times NaN is not 0.
         layout.values().zero_()
         torch.sparse.sampled_addmm(layout, asked, rows, beta=0.0, alpha=scale, out=layout)
         scores = layout.values()
@@ -68,7 +65,7 @@ class SparseAttention:
         return softmax_columns(scores.view(len(asked), -1))
 
     def _layout(self, keys: Tensor) -> Tensor:
-        """Zeros where a query, a row (n, m, h), attends to a row of `_rows(keys)`, else nothing."""
+        """Return a sparse matrix with an entry where a query attends to a row of `_rows(keys)`."""
         known = self.layouts.get((keys.shape, keys.stride()))
         if known is None:
             known = self.layouts[keys.shape, keys.stride()] = self._new_layout(keys)
@@ -91,7 +88,7 @@ def _zeros_at(starts: Tensor, columns: Tensor, shape: tuple[int, int]) -> Tensor
 
 
 def _rows(keys: Tensor) -> Tensor:
-    """The memory from the first to the last of keys [n, h, k, e], as rows of e numbers."""
+    """Return the memory from the first to the last of keys [n, h, k, e], as rows of e numbers."""
     width = keys.shape[3]
     if keys.stride(3) != 1 or any(stride % width for stride in keys.stride()[:3]):
         raise ValueError(f"keys lie as {keys.stride()}, expected whole rows of {width} numbers")

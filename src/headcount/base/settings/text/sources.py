@@ -1,28 +1,23 @@
-"""Where the text of a corpus lies: published files, files of one's own, members of archives."""
+"""Places of the text of a corpus: published files, own files, members of archives."""
 
 import os
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from headcount.base.settings.names import FILE, NO_BRACES, SHA256, FileName, Language
-from headcount.base.settings.section import Section, refuse
-
-_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")  # ends of the names of files that hold others
+from headcount.base.settings.section import Faults, Section
 
 Format = Literal["plain", "moses", "sgm", "wmt", "ted", "tmx", "tsv", "csv"]
-
 BY_LANGUAGE = frozenset({"tmx", "wmt"})
 """Formats of files that hold several languages, of which each side reads its own."""
 
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")
 _TABLES = frozenset({"tsv", "csv"})
 _NO_LINES = frozenset({"json", "jsonl", "xlf", "xliff", "po", "srt", "vtt", "html"})
-"""Ends of the names of files whose lines are no sentences."""
-
 _FORMATS: dict[str, Format] = {"sgm": "sgm", "sgml": "sgm", "xml": "sgm", "tmx": "tmx"}
-
 
 # Plain http is for a server on this machine.
 _HOST = r"(https://[A-Za-z0-9][A-Za-z0-9.:_-]*|http://(127\.0\.0\.1|localhost)(:[0-9]+)?)"
@@ -36,8 +31,7 @@ class File(Section):
     _ways: ClassVar[tuple[str, ...]] = ("file", "url", "path")
 
     file: FileName | None = None
-    """Name of a published file in the folder at the corpus's `base_url`; with a `url`, its name
-    here, if another file of the corpus has the address's."""
+    """Name of a published file at the corpus's `base_url`; beside `url`, the file's name here."""
     url: str | None = Field(None, pattern=f"{_FOLDER}/{FILE}$")
     """Whole address of a published file."""
     sha256: str | None = Field(None, pattern=SHA256)
@@ -56,16 +50,12 @@ class File(Section):
         """Name of the file itself, without folders."""
         return (self.file or self.url or self.path or "").rpartition("/")[2]
 
-    @model_validator(mode="after")
-    def _check_kind(self) -> "File":
+    def _faults(self) -> Faults:
         given = [way for way in self._ways if getattr(self, way) is not None]
         packed = self.name.endswith(_ARCHIVES)
-        one = len(given) == 1 or given == ["file", "url"]
-        refuse(
-            (f"expected one of {', '.join(self._ways)}", not one),
-            ("member goes with a .tar, .tgz or .zip", (self.member is not None) != packed),
-        )
-        return self
+        several = len(given) != 1 and given != ["file", "url"]
+        yield f"expected one of {', '.join(self._ways)}", several
+        yield "member goes with a .tar, .tgz or .zip", (self.member is not None) != packed
 
 
 class Source(File):
@@ -80,8 +70,7 @@ class Source(File):
     separator: str | None = Field(None, min_length=1)
     """Separator of the columns of a table; by default a tab, in `csv` a comma."""
     translator: str | None = Field(None, min_length=1)
-    """Which translation, in a file in `sgm` or `wmt` that holds several: its `sysid`, translator or
-    system, or the translator's number in their order, from 1."""
+    """One of several translations in `sgm`, `wmt`: `sysid`, translator, system, or its number."""
 
     @property
     def read_as(self) -> Format:
@@ -94,24 +83,14 @@ class Source(File):
         inner = re.sub(r"\.(gz|bz2|xz)$", "", self.member or self.name)
         return inner.rpartition(".")[2].lower()
 
-    @property
-    def text(self) -> tuple[Any, ...]:
-        """Identity of a text: its file, and its place in there."""
-        place = os.path.normpath(self.path) if self.path else self.url or self.file
-        return place, self.member, self.read_as, self.column, self.translator
-
-    @model_validator(mode="after")
-    def _check_format(self) -> "Source":
+    def _faults(self) -> Faults:
         end, read_as, is_table = self._end, self.read_as, self.read_as in _TABLES
-        refuse(
-            (f"a .{end} needs format: {end} and column", not self.format and end in _TABLES),
-            (f"a .{end} has no lines; save it as text", not self.format and end in _NO_LINES),
-            ("column goes with format tsv or csv", is_table != (self.column is not None)),
-            ("separator is for format tsv or csv", self.separator and not is_table),
-            ("csv: expected one separator", read_as == "csv" and len(self.separator or ",") > 1),
-            ("translator is for sgm and wmt", self.translator and read_as not in ("sgm", "wmt")),
-        )
-        return self
+        yield f"a .{end} needs format: {end} and column", not self.format and end in _TABLES
+        yield f"a .{end} has no lines; save it as text", not self.format and end in _NO_LINES
+        yield "column goes with format tsv or csv", is_table != (self.column is not None)
+        yield "separator is for format tsv or csv", self.separator and not is_table
+        yield "expected one separator in csv", read_as == "csv" and len(self.separator or ",") > 1
+        yield "translator is for sgm and wmt", self.translator and read_as not in ("sgm", "wmt")
 
 
 class Side(Source):
@@ -122,19 +101,25 @@ class Side(Source):
     parts: list[Source] | None = Field(None, min_length=1)
     """Files to read one after another; part n of one language translates part n of the other."""
     references: list[Source] | None = Field(None, min_length=2)
-    """Several translations of a dev or test set, of which tables use the first where only one can
-    be. Such a language can only be a target."""
+    """Several translations of a dev or test set. Such a language can only be a target."""
 
     @property
     def files(self) -> list[Source]:
-        """All its files."""
+        """All files of this side."""
         return self.parts or self.references or [self]
 
-    @model_validator(mode="after")
-    def _check_alone(self) -> "Side":
+    @property
+    def texts(self) -> set[tuple]:
+        """Identities of texts of one language: file, member and place in there."""
+        return {
+            (os.path.normpath(f.path or f.url or f.file), f.member, f.column, f.translator)
+            for f in self.files
+            if f.read_as not in BY_LANGUAGE
+        }
+
+    def _faults(self) -> Faults:
         several = (self.parts or self.references) and len(self.model_fields_set) > 1
-        refuse(("parts or references stand alone; give each file its own keys", several))
-        return self
+        yield "parts or references stand alone; give each file its own keys", several
 
 
 class Treebank(File):
@@ -145,10 +130,8 @@ class Treebank(File):
     base_url: Url | None = None
     """Address of the folder that holds the published file."""
 
-    @model_validator(mode="after")
-    def _check_address(self) -> "Treebank":
-        refuse(("a file needs a base_url, or a url", self.file and not (self.base_url or self.url)))
-        return self
+    def _faults(self) -> Faults:
+        yield "a file needs a base_url, or a url", self.file and not (self.base_url or self.url)
 
 
 class Draw(Section):
@@ -198,21 +181,16 @@ class Published(Section):
     entailment: dict[FileName, File] = {}
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
 
-    @model_validator(mode="after")
-    def _check_files(self) -> "Published":
+    def _faults(self) -> Faults:
         for split, sides in self.splits.items():
-            texts = [
-                {source.text for source in side.files if source.read_as not in BY_LANGUAGE}
-                for side in sides.values()
-            ]
+            texts = [side.texts for side in sides.values()]
             same = sum(map(len, texts)) > len(set().union(*texts))
-            refuse((f"splits.{split}: two languages are the same text of one file", same))
+            yield f"splits.{split}: two languages are the same text of one file", same
         named = any(file.file and not file.url for file in self.files())
-        refuse(("files need a base_url, or a url each", named and not self.base_url))
-        return self
+        yield "files need a base_url, or a url each", named and not self.base_url
 
     def files(self) -> Iterator[File]:
-        """Every file of its splits, of their overlaps and of its entailment, as often as named."""
+        """Yield the files of splits, overlaps and entailment, as often as they are named."""
         for side in (side for sides in self.splits.values() for side in sides.values()):
             yield from side.files
         for rule in self.overlap.values():

@@ -1,32 +1,31 @@
-"""The corpora: where each comes from, its licence, its splits and languages."""
+"""The corpora: origin, licence, splits and languages."""
 
 from collections.abc import Iterable, Mapping
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
-from headcount.base.settings.reader import at_key_of, read_settings
-from headcount.base.settings.section import refuse
-from headcount.base.settings.sources import Draw, Published, Treebank
+from headcount.base.settings.reading.reader import at_key_of, read_settings
+from headcount.base.settings.section import Faults, refuse
+from headcount.base.settings.text.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
 WORDS = frozenset({"of", "draw", "licence", "citation", "trees"})
-"""Keys of a corpus that shape none of its files, but those of its treebanks."""
+"""Keys of a corpus that change none of its files, except for files of its treebanks."""
 
 
 class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
 
     of: CorpusName | None = None
-    """Another corpus, of which this one is a part: it has its files, fetched once for both, its
-    splits, and every key that is not given here."""
+    """The corpus of which this one is a part, with its files, splits and keys not given here."""
     draw: dict[FileName, Draw] = {}
     """By split: how many pairs to draw, after `overlap` and `hold_out`."""
     licence: str = Field(min_length=1)
@@ -40,26 +39,22 @@ class Corpus(Published):
     settings: SyntheticSettings | None = None
     """Settings of the generator."""
 
-    @model_validator(mode="after")
-    def _check_origin(self) -> "Corpus":
+    def _faults(self) -> Faults:
         given, known = {*self.splits}, {*self.languages}
         if not known and (self.trees or self.entailment):
-            return self
-        sources = {rule.of for rule in self.hold_out.values()}
-        train, taken = self.splits.get("train", {}), {*self.hold_out} & given
+            return
+        sources, taken = {rule.of for rule in self.hold_out.values()}, {*self.hold_out} & given
         parts = {s: {len(x.parts or [x]) for x in self.splits[s].values()} for s in given}
         uneven = [split for split in parts if len(parts[split]) > 1]
-        refuse(
-            ("expected splits, or a generator", bool(self.generator) == bool(given)),
-            ("settings go with a generator", bool(self.generator) != bool(self.settings)),
-            (f"hold_out: expected new splits of {sorted(given)}", sources - given or taken),
-            (f"overlap: expected splits of {sorted(given)}", {*self.overlap} - given),
-            (f"draw: expected splits of {sorted(known)}", {*self.draw} - known),
-            (f"splits: {uneven}: expected as many parts in each language", uneven),
-            ("splits.train: expected one reference", any(s.references for s in train.values())),
-            (f"splits: expected train, dev, a test, found {known}", not {"train", "dev"} < known),
-        )
-        return self
+        several = any(side.references for side in self.splits.get("train", {}).values())
+        yield "expected splits, or a generator", bool(self.generator) == bool(given)
+        yield "settings go with a generator", bool(self.generator) != bool(self.settings)
+        yield f"hold_out: expected new splits of {sorted(given)}", sources - given or taken
+        yield f"overlap: expected splits of {sorted(given)}", {*self.overlap} - given
+        yield f"draw: expected splits of {sorted(known)}", {*self.draw} - known
+        yield f"splits: {uneven}: expected as many parts in each language", uneven
+        yield "splits.train: expected one reference", several
+        yield f"splits: expected train, dev, a test, found {known}", not {"train", "dev"} < known
 
     @property
     def languages(self) -> dict[str, list[str]]:
@@ -83,19 +78,12 @@ class Corpus(Published):
         return generated | {name: tree.language for name, tree in self.trees.items()}
 
 
-class Corpora(RootModel[dict[CorpusName, Corpus]]):
-    """The corpora by name."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_parts(cls, given: Any) -> Any:
-        return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
+def _fill_parts(given: Any) -> Any:
+    return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
 
 
 def _filled(name: str, given: Mapping[str, Any]) -> Any:
-    """Return the entry of a corpus, with the keys of the one that it is a part of."""
+    """Return the entry of a corpus, with the keys of the corpus that it is a part of."""
     entry = given[name]
     if not isinstance(entry, dict) or "of" not in entry:
         return entry
@@ -106,6 +94,9 @@ def _filled(name: str, given: Mapping[str, Any]) -> Any:
         (f"{name}.{''.join(extra[:1])}: is taken from {of}; remove it", extra),
     )
     return wholes[of] | entry if isinstance(wholes[of], dict) else entry
+
+
+Corpora = RootModel[Annotated[dict[CorpusName, Corpus], BeforeValidator(_fill_parts)]]
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:
@@ -123,11 +114,10 @@ def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
 def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Path) -> None:
     """Raise UserError, at its line of the experiment's file, for what no corpus has."""
     with at_key_of(file):
-        pairs = list(map(parse_pair, settings.pairs))
-        for pair in pairs:
+        for pair in map(parse_pair, settings.pairs):
             require(pair.corpus, corpora, f"pairs: {pair}: no corpus {pair.corpus!r}")
             _check_languages(pair, corpora[pair.corpus])
-        _check_tests(settings, {p: test_sets(corpora[p.corpus], p.src, p.tgt) for p in pairs})
+        _check_tests(settings, corpora)
         trees = [f"{name}.{tree}" for name in corpora for tree in corpora[name].tree_languages]
         for name in settings.roles.trees:
             require(name, trees, f"roles.trees: no treebank {name!r}")
@@ -148,31 +138,35 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
         raise UserError(f"pairs: {pair}: no test set in both languages")
 
 
-def _check_tests(settings: Experiment, tests: Mapping[Pair, list[str]]) -> None:
+def _check_tests(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
     """Raise UserError for test sets of masking and ablation that pairs lack."""
-    known = sorted({test for named in tests.values() for test in named})
-    wanted = settings.masking.test_sets
-    for section, extra in (("masking", ()), ("ablation", ("dev",))):
-        for test in getattr(settings, section).test_sets:
-            require(test, [*known, *extra], f"{section}.test_sets: no pair has {test!r}")
-    for pair, named in tests.items():
-        if wanted and not {*wanted} & {*named}:
-            raise UserError(f"masking.test_sets: {pair} has none of these; it has {named}")
-        if settings.ablation.runs:
-            _two_tests(settings.ablation.test_sets, pair, named)
+    tests = {pair: _tests(pair, corpora) for pair in settings.pairs}
+    wanted, ablation = settings.masking.test_sets, settings.ablation
+    for section, names, extra in (
+        ("masking", wanted, []),
+        ("ablation", ablation.test_sets, ["dev"]),
+    ):
+        for name in names:
+            known = sorted({*chain(*tests.values())}) + extra
+            require(name, known, f"{section}.test_sets: no pair has {name!r}")
+    for pair, names in tests.items():
+        if wanted and not {*wanted} & {*names}:
+            raise UserError(f"masking.test_sets: {pair} has none of these; it has {names}")
+        if ablation.runs:
+            ablation_tests(ablation.test_sets, pair, corpora)
 
 
 def ablation_tests(
-    named: Iterable[str], text: str, corpora: Mapping[str, Corpus]
+    named: Iterable[str], pair: str, corpora: Mapping[str, Corpus]
 ) -> tuple[str, str]:
-    """Return the two test sets between which ablation is compared: the first two of those named."""
-    pair = parse_pair(text)
-    return _two_tests(named, pair, test_sets(corpora[pair.corpus], pair.src, pair.tgt))
-
-
-def _two_tests(named: Iterable[str], pair: Pair, tests: list[str]) -> tuple[str, str]:
-    known = [*tests, "dev"]
-    found = [test for test in dict.fromkeys(list(named) or known) if test in known]
-    if len(found) < 2 or found[0] == "dev":  # dev chooses heads
+    """Return the two test sets between which ablation is compared: the first two of `named`."""
+    known = [*_tests(pair, corpora), "dev"]
+    chosen = [test for test in dict.fromkeys(list(named) or known) if test in known]
+    if len(chosen) < 2 or chosen[0] == "dev":  # dev chooses heads
         raise UserError(f"ablation.test_sets: expected a test set, then one, of {pair}: {known}")
-    return found[0], found[1]
+    return chosen[0], chosen[1]
+
+
+def _tests(text: str, corpora: Mapping[str, Corpus]) -> list[str]:
+    pair = parse_pair(text)
+    return test_sets(corpora[pair.corpus], pair.src, pair.tgt)

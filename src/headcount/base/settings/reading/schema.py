@@ -9,22 +9,17 @@ from pydantic import BaseModel
 Node = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
-_TYPES = {
-    **{"integer": "whole number", "string": "text"},
-    **{"boolean": "true or false", "object": "mapping"},
-}
-_LIMITS = {
-    **{"minimum": "≥ {}", "exclusiveMinimum": "> {}", "minItems": "of at least {}"},
-    **{"maximum": "≤ {}", "exclusiveMaximum": "< {}"},
-}
+_TYPES = {"integer": "whole number", "string": "text", "boolean": "true or false"}
+_TYPES |= {"object": "mapping"}
+_LIMITS = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "minItems": "of at least {}"}
+_LIMITS |= {"maximum": "≤ {}", "exclusiveMaximum": "< {}"}
 
 
 class Schema:
-    """The JSON schema of a settings class, with a way to each of its keys."""
+    """The JSON schema of a settings class, with a way to every key."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         self.root = _json_schema(model)
-        self._renamed = getattr(model, "renamed", {})
 
     def at(self, path: KeyPath) -> Node | None:
         """Return the schema of the value at a key path, or None if there is none."""
@@ -34,14 +29,14 @@ class Schema:
         return nodes[0] if nodes else None
 
     def keys(self, path: KeyPath) -> list[str]:
-        """Return the keys of the mapping at a key path; none if any name is allowed."""
-        node = self.at(path)
-        names = [key for o in self.options(node) for key in _names(o)] if node else []
-        return [key for key in names if ".".join(map(str, (*path, key))) not in self._renamed]
+        """Return the keys of the mapping at a key path, and none if any name is allowed."""
+        options = self.options(self.at(path) or {"type": "null"})
+        names = [o.get("properties", o.get("propertyNames", {}).get("enum", [])) for o in options]
+        return [key for keys in names for key in keys]
 
     def words(self, node: Node) -> str:
         """Describe the values that a schema allows, as in 'number ≥ 0 and < 1'."""
-        return " or ".join(map(self._kind, self.options(node)))
+        return " or ".join(map(self._type, self.options(node)))
 
     def is_text(self, node: Node) -> bool:
         """Return whether the value is free text or None."""
@@ -58,11 +53,12 @@ class Schema:
     def _children(self, node: Node, key: str | int) -> Iterator[Node]:
         others = "items" if isinstance(key, int) else "additionalProperties"
         for option in self.options(node):
-            some = [option.get(others), *option.get("patternProperties", {}).values()]
-            found = [option["properties"][key]] if key in option.get("properties", {}) else some
-            yield from (child for child in found if isinstance(child, dict))
+            unnamed = [option.get(others), *option.get("patternProperties", {}).values()]
+            named = option.get("properties", {})
+            nodes = [named[key]] if key in named else unnamed
+            yield from (child for child in nodes if isinstance(child, dict))
 
-    def _kind(self, node: Node) -> str:
+    def _type(self, node: Node) -> str:
         if values := node.get("enum", [node["const"]] if "const" in node else []):
             return " or ".join(map(str, values))
         words = _TYPES.get(node["type"], node["type"])
@@ -70,10 +66,6 @@ class Schema:
             words = f"list of ({self.words(node['items'])})"
         limits = [phrase.format(node[key]) for key, phrase in _LIMITS.items() if key in node]
         return " ".join([words, " and ".join(limits)]).strip()
-
-
-def _names(node: Node) -> list[str]:
-    return list(node.get("properties", node.get("propertyNames", {}).get("enum", [])))
 
 
 @cache  # it takes longer to make than to read

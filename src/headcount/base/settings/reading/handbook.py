@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from headcount.base.settings.corpora import Corpora
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.model import PRESETS
 from headcount.base.settings.pretrained import Models
-from headcount.base.settings.schema import Node, Schema
+from headcount.base.settings.reading.schema import Node, Schema
+from headcount.base.settings.text.corpora import Corpora
 from headcount.base.templates import fill_page
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -19,12 +19,10 @@ _LISTED_ELSEWHERE = {"File", "Source"}  # a side of a split has their keys
 
 def settings_page() -> str:
     """Return the whole page, Markdown."""
-    values = {
-        **{"experiment": _tables(Experiment), "corpora": _tables(Corpora)},
-        **{"models": _tables(Models), "sizes": list(PRESETS["base"])},
-        "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
-    }
-    return fill_page(TEMPLATE, values)
+    values = {"experiment": Experiment, "corpora": Corpora, "models": Models}
+    values = {name: _tables(model) for name, model in values.items()}
+    presets = [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()]
+    return fill_page(TEMPLATE, values | {"sizes": list(PRESETS["base"]), "presets": presets})
 
 
 def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]]:
@@ -38,17 +36,15 @@ def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]
             below += [(f"{place}.<name>".lstrip("."), option.get("additionalProperties"))]
             if "properties" in option and option["title"] not in seen:
                 seen.add(option["title"])
-                yield place, option["description"], list(_rows(schema, option, place))
+                yield place, option["description"], list(_rows(schema, option))
                 keys = option["properties"].items()
                 below += [(f"{place}.{key}".lstrip("."), value) for key, value in keys]
-            waiting = [each for each in below if isinstance(each[1], dict)] + waiting
+            waiting = [item for item in below if isinstance(item[1], dict)] + waiting
 
 
-def _rows(schema: Schema, section: Node, place: str) -> Iterator[list[str]]:
+def _rows(schema: Schema, section: Node) -> Iterator[list[str]]:
     """Yield key, value, default and meaning of every key that files may have."""
     for key, node in section["properties"].items():
-        if f"{place}.{key}" in Experiment.renamed:
-            continue
         default = f"`{json.dumps(node['default'])}`" if node.get("default") is not None else "none"
         if key in section.get("required", ()):
             default = "from the preset" if key in PRESETS["base"] else "must be given"
