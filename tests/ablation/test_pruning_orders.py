@@ -1,5 +1,7 @@
 """In which order heads are pruned, by hand; areas under curves, by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -124,14 +126,25 @@ def test_ranked_anew_after_each_step():
     ]
 
 
+def areas(found, scores, filled=None) -> list[dict]:
+    """Rows of areas from the scores of sets of heads."""
+    plain, filled = (
+        {heads: SimpleNamespace(scores=np.array(row)) for heads, row in (way or {}).items()}
+        for way in (scores, filled)
+    )
+    return [
+        dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, plain, filled)
+    ]
+
+
 def test_areas_by_hand():
     """Two columns of BLEU: the test set and two resamples of it."""
     scores = {
-        (): np.array([40.0, 42, 38]),
-        (0,): np.array([30.0, 34, 26]),
-        (1,): np.array([20.0, 20, 20]),
-        (2,): np.array([10.0, 14, 6]),
-        (0, 1): np.array([0.0, 2, 0]),
+        (): [40.0, 42, 38],
+        (0,): [30.0, 34, 26],
+        (1,): [20.0, 20, 20],
+        (2,): [10.0, 14, 6],
+        (0, 1): [0.0, 2, 0],
     }
     found = [
         Curve("all", "importance", None, [(), (0,), (0, 1)]),
@@ -139,7 +152,7 @@ def test_areas_by_hand():
         Curve("enc_self", "importance", None, [(), (0,)]),
         Curve("all", "one_per_layer", None, [(0,)]),  # no curve
     ]
-    rows = [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, scores)]
+    rows = areas(found, scores)
     assert [(row["scope"], row["order"]) for row in rows] == [
         ("all", "importance"),
         ("all", "random"),
@@ -158,12 +171,11 @@ def test_areas_by_hand():
 
 def test_areas_of_curves_with_means_have_scores_of_their_own():
     """(40 + 10) / 2 with zeros, (40 + 30) / 2 with means."""
-    scores = {(): np.array([40.0, 40.0]), (0,): np.array([10.0, 10.0])}
-    filled = {(): np.array([40.0, 40.0]), (0,): np.array([30.0, 20.0])}
+    scores = {(): [40.0, 40.0], (0,): [10.0, 10.0]}
+    filled = {(): [40.0, 40.0], (0,): [30.0, 20.0]}
     found = [Curve("all", "importance", None, [(), (0,)])]
     found += [Curve("all", "importance_mean", None, [(), (0,)], filled=True)]
-    rows = area_rows("t", found, scores, filled)
-    first, second = (dict(zip(AREA_COLUMNS, row, strict=True)) for row in rows)
+    first, second = areas(found, scores, filled)
     assert (first["area"], second["area"], second["delta"]) == (25, 35, 10)
     assert second["delta_low"] == second["delta_high"] == 5
 
@@ -173,7 +185,7 @@ def test_random_orders_that_differ_make_the_interval_wide():
     # repetition a quarter are the first twice, a quarter the second twice.
     scores = {(): np.full(401, 20.0), (0,): np.full(401, 0.0), (1,): np.full(401, 60.0)}
     found = [Curve("all", "random", draw, [(), (draw - 1,)]) for draw in (1, 2)]
-    ((row),) = [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, scores)]
+    (row,) = areas(found, scores)
     assert (row["area"], row["low"], row["high"]) == (25, 10, 40)
 
 
