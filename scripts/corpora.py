@@ -13,10 +13,7 @@ from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.fetching.listing import list_corpora
 
 
-@script(
-    flag("[--experiment]", "list what this experiment needs, such as multi30k"),
-    flag("--ask", "ask servers for sizes that no file names", action="store_true", default=False),
-)
+@script(flag("[--experiment]", "list what this experiment needs, such as multi30k"))
 def main(args: Flags) -> None:
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
@@ -26,5 +23,5 @@ def main(args: Flags) -> None:
         named += [tree.partition(".")[0] for tree in settings.roles.trees]
         named += [settings.classifiers.corpus] * bool(settings.classifiers.models)
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
-    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
+    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK)):
         print(line)

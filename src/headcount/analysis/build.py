@@ -29,7 +29,7 @@ def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
 
 
 def write_chapter(chapter: Chapter, args: Flags) -> None:
-    """Write those outputs of a chapter whose needs are given; `args` are the flags, parsed."""
+    """Write those outputs of a chapter whose needs are given. `args` are the flags, parsed."""
     files = {kind: getattr(args, kind) for kind in chapter.kinds}
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
     given = chapter.made_from([kind for kind, paths in files.items() if paths])

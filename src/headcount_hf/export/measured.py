@@ -65,7 +65,7 @@ def write_measured(
         for place, model in enumerate(models)
     }
     timings = list(time_in_turns(works, repeats))
-    spelt = list(map(target.spell, references))
+    spelt = list(map(target.normalise, references))
     rows, seconds = [], {}
     for place, model in enumerate(models):
         own = [timing for timing in timings if timing.of == place]
