@@ -10,7 +10,7 @@ from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.importance import measure_importance
 from headcount.model.loss import token_losses
-from headcount.model.observed import watch_attention
+from headcount.model.transformer import watch_attention
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.pretrained.weights import import_model
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headcount.model.kernels.dropout import dropout
+from headcount.model.kernels.small import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.85])

@@ -7,9 +7,7 @@ import torch
 from small_models import TEXT, make_model
 
 from headcount.data.batches import ParallelText, collate
-from headcount.model.kernels import fused_loss
-from headcount.model.kernels.fused_loss import FusedLoss
-from headcount.model.loss import summed_loss, token_losses
+from headcount.model.loss import FusedLoss, summed_loss, token_losses
 from headcount.training.score import mean_loss, score_targets
 
 
@@ -75,7 +73,7 @@ def test_scoring_changes_nothing_in_the_model():
 @pytest.fixture(params=[1, 5, 100])
 def rows(request, monkeypatch):
     """How many of the 12 target tokens are taken at a time: one, a part with a rest, all."""
-    monkeypatch.setattr(fused_loss, "_BYTES", {"cpu": 4 * 11 * request.param})
+    monkeypatch.setattr("headcount.model.loss._BYTES", {"cpu": 4 * 11 * request.param})
     return request.param
 
 

@@ -11,8 +11,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.kernels.small import largest
 from headcount.search.beam_search import Translation, translate
-from headcount.search.largest import largest
 from headcount.training.score import score_targets
 
 

@@ -17,8 +17,7 @@ from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, read_lines, references
 from headcount.data.text import clean, read_clean
 from headcount.heads.head_measures import word_attention
-from headcount.model.observed import watch_attention
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_attention
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -22,8 +22,7 @@ from headcount.heads.drawn_text import Done, write_measured
 from headcount.heads.slopes import measured, multipliers, sentence_slopes
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of
-from headcount.model.observed import watch_inputs
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder, check_measured
 from headcount.store.pair_folder import PairFolder
 

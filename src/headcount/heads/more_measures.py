@@ -30,9 +30,8 @@ from headcount.heads.loss_change import (
     shapley_by_order,
 )
 from headcount.heads.slopes import integrated_gradients, sentence_slopes
-from headcount.model.observed import watch_inputs
 from headcount.model.removal import set_means
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 

@@ -22,8 +22,7 @@ from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention
 from headcount.model.layers import DecoderLayer, FeedForward
-from headcount.model.observed import watch_inputs
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.scoring.bootstrap import SEED
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -34,8 +34,7 @@ from headcount.heads.head_measures import (
 )
 from headcount.heads.syntax import SYNTAX_COLUMNS, Syntax, best_offsets
 from headcount.model.machine import batches_of
-from headcount.model.observed import watch_attention
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_attention
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear, linear
-from headcount.model.kernels.softmax import softmax
+from headcount.model.kernels.small import dropout, softmax
 
 _FEW = 32  # keys up to which attention written out is faster on a CPU: benchmarks/attention.py
 

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import Attention, DenseAttention, MultiHeadAttention
-from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear
+from headcount.model.kernels.small import dropout
 
 ACTIVATIONS = {"relu": functional.relu, "silu": functional.silu, "gelu": functional.gelu}
 

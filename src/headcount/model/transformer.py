@@ -1,7 +1,8 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017) with a multiplier for every head."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
@@ -17,8 +18,8 @@ from headcount.model.attention import (
     padding_mask,
     sinusoids,
 )
-from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import linear
+from headcount.model.kernels.small import dropout
 from headcount.model.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -171,3 +172,39 @@ def check_multiplier(model: Transformer, multiplier: Tensor | None, sentences: i
 def first_device(model: nn.Module) -> torch.device:
     """Return the device of the model's weights."""
     return next(model.parameters()).device
+
+
+@contextmanager
+def watch_attention(
+    model: Transformer, visit: Callable[[str, int, Tensor], None]
+) -> Iterator[None]:
+    """Call `visit` with kind, layer and weights [b, h, q, k] of every attention layer as it runs.
+
+    The weights are computed beside the model's own path, whose results stay the same. Layers
+    without heads are skipped. In a search k are the positions that a hypothesis attends to.
+    """
+
+    def show(kind: str, layer: int, _: nn.Module, inputs: tuple) -> None:
+        queries, keys, _, attention = inputs[:4]
+        visit(kind, layer, attention.weights(queries, keys))
+
+    with ExitStack() as hooks:
+        for kind, layer, module in model.attentions():
+            if module.heads:
+                hook = module.register_forward_pre_hook(partial(show, kind, layer))
+                hooks.enter_context(hook)
+        yield
+
+
+@contextmanager
+def watch_inputs(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Tensor]]:
+    """Yield a dict that receives the first inputs of these modules, in the order they run in."""
+    entering: dict[nn.Module, Tensor] = {}
+
+    def keep(module: nn.Module, inputs: tuple) -> None:
+        entering[module] = inputs[0]
+
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_pre_hook(keep))
+        yield entering

@@ -18,15 +18,15 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.kernels.fused_loss import rows_at_once
 from headcount.model.kernels.matmul import frozen_weights
+from headcount.model.kernels.small import largest
 from headcount.model.layers import Memory
+from headcount.model.loss import rows_at_once
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.encode import encode_once
 from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.history import Compaction, History
-from headcount.search.largest import largest
 
 # Steps between checks for finished sentences. A check waits for a GPU. Four is a guess.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}

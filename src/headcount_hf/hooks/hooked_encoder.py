@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.model.observed import watch_inputs
+from headcount.model.transformer import watch_inputs
 from headcount_hf.hooks.multiplied import find_outputs, multiplied_heads
 
 # Where W_O is: BERT, RoBERTa, ELECTRA and their like; DistilBERT.

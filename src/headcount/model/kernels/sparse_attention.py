@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.model.kernels.softmax import softmax_columns
+from headcount.model.kernels.small import softmax_columns
 
 
 class SparseAttention:
