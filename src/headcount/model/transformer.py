@@ -12,21 +12,10 @@ from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
-from headcount.model.attention import (
-    DenseAttention,
-    MultiHeadAttention,
-    padding_mask,
-    sinusoids,
-)
+from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
 from headcount.model.kernels.matmul import linear
 from headcount.model.kernels.small import dropout
-from headcount.model.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    Memory,
-    Targets,
-    WholeTargets,
-)
+from headcount.model.layers import DecoderLayer, EncoderLayer, Memory, Targets, WholeTargets
 
 
 class Transformer(nn.Module):
@@ -75,12 +64,9 @@ class Transformer(nn.Module):
 
     def attentions(self) -> Iterator[tuple[str, int, MultiHeadAttention]]:
         """Yield kind, layer and module of every attention, in the flat order of the heads."""
-        for layer, block in enumerate(self.encoder):
-            yield "enc_self", layer, block.attention
-        for layer, block in enumerate(self.decoder):
-            yield "dec_self", layer, block.attention
-        for layer, block in enumerate(self.decoder):
-            yield "dec_enc", layer, block.cross
+        yield from (("enc_self", n, layer.attention) for n, layer in enumerate(self.encoder))
+        yield from (("dec_self", n, layer.attention) for n, layer in enumerate(self.decoder))
+        yield from (("dec_enc", n, layer.cross) for n, layer in enumerate(self.decoder))
 
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
         """Return the source [b, k], encoded and projected for every decoder layer."""
@@ -117,10 +103,7 @@ class Transformer(nn.Module):
         return None if multiplier is None else multiplier[..., self.grid.span(kind, layer)]
 
     def enter(self, side: int, embeddings: Tensor, positions: slice) -> Tensor:
-        """Return the input states [b, q, d] of the first layer of a side, of embeddings [b, q, d].
-
-        One position may stand for all tokens.
-        """
+        """Return the input states [b, q, d] of the first layer of a side."""
         states = embeddings * self.scale + self._positions(side, positions.stop)[positions]
         if self.embedding_norms:
             states = self.embedding_norms[side](states)
