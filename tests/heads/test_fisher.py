@@ -9,8 +9,8 @@ from small_models import TEXT, UNEVEN, make_model, token_slopes
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
-from headcount.heads.fisher import rearranged, stays
 from headcount.heads.importance import measure_importance
+from headcount.heads.measures_files import rearranged, stays
 from headcount.heads.more_measures import Passes
 
 ONE_LAYER = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})

@@ -13,8 +13,7 @@ from headcount.base.files import write_csv
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
 from headcount.heads.drawn_text import read_drawn
-from headcount.heads.fisher import stays
-from headcount.heads.importance import measure_importance
+from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import (
     MaskedLoss,
     measure_loss_change,
@@ -30,9 +29,9 @@ from headcount.heads.measures_files import (
     mean_rows,
     read_mean_outputs,
     read_measures,
+    stays,
 )
 from headcount.heads.more_measures import MEASURES, Passes, write_measures
-from headcount.heads.slopes import integrated_gradients
 
 IMPORTANCE = ImportanceSettings(sentences=9, batch_tokens=60)
 MORE = MeasuresSettings(points=3, orders=4, order_sentences=5)

@@ -25,8 +25,7 @@ from headcount.heads.head_measures import (
     frequent_limit,
     pointed,
 )
-from headcount.heads.roles import TextRoles, measure_syntax, text_roles
-from headcount.heads.syntax import SYNTAX_COLUMNS
+from headcount.heads.roles import SYNTAX_COLUMNS, TextRoles, measure_syntax, text_roles
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import collate
-from headcount.heads.importance import measure_importance
+from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import MaskedLoss, random_orders, shapley_by_order
-from headcount.heads.slopes import integrated_gradients
 from headcount.model.loss import token_losses
 
 FIVE = {"enc_self": [2, 0], "dec_self": [1, 0, 0], "dec_enc": [0, 2, 0]}

@@ -6,6 +6,8 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 `HeadGrid`, e width of one head.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +21,8 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.heads.drawn_text import Done, write_measured
-from headcount.heads.slopes import measured, multipliers, sentence_slopes
 from headcount.model.loss import summed_loss, token_losses
-from headcount.model.machine import batches_of
+from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder, check_measured
 from headcount.store.pair_folder import PairFolder
@@ -197,3 +198,75 @@ def _by_position(
         products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
         total[model.grid.span(kind, layer)] = products.sum(3).abs().sum(1).sum(0)
     return total, slopes, loss
+
+
+def sentence_slopes(
+    model: Transformer,
+    batch: Batch,
+    smoothing: float = 0.0,
+    at: float = 1.0,
+    precision: str = "fp32",
+) -> tuple[Tensor, Tensor]:
+    """Return ∂L(x)/∂ξ [b, h] of a batch where every multiplier is `at`, and the summed loss.
+
+    Dropout is off.
+    """
+    multiplier = multipliers(model, batch, at)
+    with measured(model, precision):
+        loss = summed_loss(model, batch, multiplier, smoothing)
+    (slopes,) = torch.autograd.grad(loss, multiplier)
+    return slopes, loss
+
+
+def integrated_gradients(
+    model: Transformer,
+    text: ParallelText,
+    settings: ImportanceSettings,
+    points: int,
+    done: Done = lambda sentences: None,
+) -> np.ndarray:
+    """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads]; nats per sentence.
+
+    Above 0 the head lowers the loss, below 0 it raises the loss. The integral is a sum over the
+    midpoints of `points` equal parts. Up to the error of this sum, the values add up to the loss
+    without any head minus the loss with all. `done` is called once for each batch and point.
+
+    Source: Sundararajan et al. 2017, section 3, with the multipliers in place of an input's
+    features. Hao et al. 2021 integrate over the weights of attention.
+    """
+    total = np.zeros(model.grid.size)
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
+        for point in range(points):
+            slopes, _ = sentence_slopes(model, batch, at=(point + 0.5) / points)
+            total -= slopes.double().sum(0).cpu().numpy()
+            done(len(batch.indices))
+    return total / (points * len(text))
+
+
+@contextmanager
+def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
+    """Turn dropout off and differentiate only multipliers, with products in a number format.
+
+    Every module's mode and every weight's `requires_grad` are restored at the end.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    model.eval().requires_grad_(False)
+    try:
+        with torch.enable_grad(), number_format(precision, first_device(model)):
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        for weight in trained:
+            weight.requires_grad_(True)
+
+
+def multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
+    """Return multipliers [b, h] of one value, to differentiate by.
+
+    Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
+    """
+    weight = next(model.parameters())
+    shape = (len(batch.indices), model.grid.size)
+    return torch.full(shape, at, dtype=weight.dtype, device=weight.device, requires_grad=True)

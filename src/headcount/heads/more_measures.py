@@ -22,14 +22,14 @@ from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.heads import measures_files as files
 from headcount.heads.drawn_text import DRAW_SEED, Done, write_measured
-from headcount.heads.fisher import stays
+from headcount.heads.importance import integrated_gradients, sentence_slopes
 from headcount.heads.loss_change import (
     MaskedLoss,
     measure_loss_change,
     random_orders,
     shapley_by_order,
 )
-from headcount.heads.slopes import integrated_gradients, sentence_slopes
+from headcount.heads.measures_files import stays
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder
