@@ -185,5 +185,5 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     importance = tmp_path / "importance.csv"
     importance.write_bytes((inputs.text / "importance.csv").read_bytes())
     write_json(importance.with_suffix(".json"), {"weights": "0" * 64})  # those of another seed
-    told = "is not the importance of the heads of .*: importance.json names other weights"
+    told = "measured on another model than .*: importance.json names other weights"
     refused(inputs, tmp_path, monkeypatch, told, importance=importance)

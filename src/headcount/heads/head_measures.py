@@ -24,10 +24,10 @@ POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
 
 class View(NamedTuple):
-    """Positions of a batch that count for one attention type."""
+    """Positions of a batch that count for one attention type, boolean."""
 
-    queries: Tensor  # [b, q] boolean
-    keys: Tensor  # [b, k] boolean
+    queries: Tensor  # [b, q]
+    keys: Tensor  # [b, k]
 
 
 def are_words(tokens: Tensor) -> Tensor:
@@ -73,16 +73,13 @@ def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     word is the sum over its subwords, attention from a word the mean. A row sums to 1 less the
     weight of subwords outside. Rows and columns past a sentence's last word are 0.
     """
-    toward = weights @ _members(keys)[:, None].to(weights.dtype)
-    rows = _members(queries)
+    rows, columns = (  # 1 where a subword belongs to a word, [b, k, w]
+        functional.one_hot(numbers + 1, int(numbers.max()) + 2)[..., 1:].float()
+        for numbers in (queries, keys)
+    )
     rows = rows / rows.sum(1, keepdim=True).clamp(min=1)
+    toward = weights @ columns[:, None].to(weights.dtype)
     return rows.transpose(1, 2)[:, None].to(weights.dtype) @ toward
-
-
-def _members(numbers: Tensor) -> Tensor:
-    """Return 1 where a subword belongs to a word, [b, k, w]."""
-    members = functional.one_hot(numbers + 1, int(numbers.max()) + 2)
-    return members[..., 1:].float()
 
 
 class Confidence:
@@ -93,17 +90,15 @@ class Confidence:
 
     def __init__(self, grid: HeadGrid):
         self._grid = grid
-        self._sums = {name: np.zeros(grid.size) for name in ("confidence", "entropy")}
-        self._queries = np.zeros(grid.size)
+        self._sums = np.zeros((3, grid.size))  # largest weights, entropies, queries
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         """Add the weights [b, h, q, k] of one layer."""
-        span = self._grid.span(kind, layer)
         queries = view.queries[:, None, :]
         largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
-        self._sums["confidence"][span] += _total(largest * queries)
-        self._sums["entropy"][span] += _total(torch.special.entr(weights).sum(-1) * queries)
-        self._queries[span] += view.queries.sum().item()
+        entropies = torch.special.entr(weights).sum(-1)
+        counted = [_total(values * queries) for values in (largest, entropies, largest >= 0)]
+        self._sums[:, self._grid.span(kind, layer)] += counted
 
     def means(self) -> dict[str, np.ndarray]:
         """Return confidence (0 to 1) and entropy (nats, of all weights, EOS included), [heads].
@@ -111,7 +106,8 @@ class Confidence:
         Without queries they are NaN.
         """
         with np.errstate(invalid="ignore"):
-            return {name: sums / self._queries for name, sums in self._sums.items()}
+            confidence, entropy = self._sums[:2] / self._sums[2]
+        return {"confidence": confidence, "entropy": entropy}
 
 
 class Positions:
@@ -122,8 +118,7 @@ class Positions:
 
     def __init__(self, grid: HeadGrid, longest: int):
         """`longest`: length of the longest sentence on either side, in subwords with EOS."""
-        self._grid = grid
-        self._reach = longest
+        self._grid, self._reach = grid, longest
         self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
         self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
 
@@ -169,13 +164,11 @@ class RareWords:
 
     def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
         """`counts`: occurrences of each source id in the training text, [vocabulary]."""
-        self._grid = grid
-        self._counts = counts
+        self._grid, self._counts = grid, counts
         self._limit = frequent_limit(counts, settings)
         self._hits = {name: np.zeros(grid.size) for name in ("rarest", "two_rarest")}
         self._chance = dict.fromkeys(self._hits, 0.0)
-        self._trials = 0.0
-        self.sentences = 0
+        self._trials = self.sentences = 0
 
     def start(self, src: Tensor, view: View) -> None:
         """Find the rarest subwords of a batch [b, k] and the queries that are trials."""

@@ -35,11 +35,7 @@ def write_importance(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the statistics importance, importance_first_half and importance_second_half.
-
-    The halves of the drawn text share no sentence. Files and errors are described at
-    `write_measured`.
-    """
+    """Write the importance over a drawn text and over each of its halves, by `write_measured`."""
 
     def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
         middle = len(text) // 2  # an odd pair is in the second half
@@ -47,9 +43,8 @@ def write_importance(
         first, second = (measure_importance(model, h, settings, bar.update) for h in halves)
         sizes = [len(half) for half in halves]
         whole = np.average([first, second], axis=0, weights=sizes)
-        statistics = {"importance": whole}
-        statistics |= {"importance_first_half": first, "importance_second_half": second}
-        return statistics, {"halves": sizes}
+        names = ("importance", "importance_first_half", "importance_second_half")
+        return dict(zip(names, (whole, first, second), strict=True)), {"halves": sizes}
 
     write_measured(measure, folder, pair, settings, out, origin)
 
@@ -57,13 +52,10 @@ def write_importance(
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:
     """Return the importance of every head of the model in a folder, [heads] in flat order.
 
-    Raises UserError if the file has other heads, or if the JSON beside it names other weights. A
-    file without JSON was made by hand and is accepted for any model with these heads.
+    Raises UserError if the file has other heads, and as `check_measured` does.
     """
     values = read_head_values(path, "importance", grid)
-    check_measured(
-        path, folder.weight_files, "the importance of the heads", "scripts/importance.py"
-    )
+    check_measured(path, folder.weight_files, "scripts/importance.py")
     return values
 
 
@@ -71,8 +63,8 @@ class BatchImportance(NamedTuple):
     """Importance of every head for one batch, and the slopes and loss behind it."""
 
     importance: Tensor  # [h], mean over sentences; larger means more important
-    slopes: Tensor  # [b, h], ∂L(x)/∂ξ of each sentence; above 0, the head raises the loss
-    loss: Tensor  # of the batch, a scalar in nats, summed over target tokens
+    slopes: Tensor  # [b, h], ∂L(x)/∂ξ; above 0, the head raises the loss
+    loss: Tensor  # a scalar in nats, summed over target tokens
 
 
 def batch_importance(
@@ -82,11 +74,10 @@ def batch_importance(
     precision: str = "fp32",
     smoothing: float = 0.0,
 ) -> BatchImportance:
-    """Return the importance of every head for one batch, nats per sentence.
+    """Return the importance of every head for one batch, nats per sentence, without dropout.
 
-    `unit` is `settings.abs` of `measure_importance`, `precision` is fp32 or bf16, `smoothing` is
-    the label smoothing ε of the loss. Dropout is off. Mode, weights and gradients of the model and
-    the random state stay as they were.
+    `unit`: see `measure_importance`. `smoothing`: label smoothing ε of the loss. Mode, weights and
+    gradients of the model and the random state stay as they were.
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
@@ -105,8 +96,8 @@ def measure_importance(
     It is the mean over sentences of a quantity that `settings.abs` names:
 
     - `sentence`: |∂L(x)/∂ξ|, where L(x) is the loss of sentence x.
-    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens. This takes as many backward
-      passes for each batch as its longest target has tokens.
+    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens, by as many backward passes
+      as the longest target of a batch has tokens.
     - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i of the head's own layer, where
       c_i is the head's output there. The code of Michel et al. 2019 computes this.
     - `batch`: |Σ_x ∂L(x)/∂ξ| of a batch, summed over batches and divided by the number of
@@ -114,8 +105,7 @@ def measure_importance(
     - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information of the multipliers, nats².
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
 
-    Larger means more important. L(x) has no label smoothing. `done` is called with the number of
-    sentences just finished. Raises UserError if the text is empty.
+    Larger means more important. L(x) has no label smoothing.
 
     Source: Sun et al. 2020, equations 1 and 2, the same as Michel et al. 2019. Squares: Kwon et al.
     2022, section 4.1.
@@ -161,11 +151,7 @@ def _by_unit(
 def _by_token(
     model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], and the rest of `_by_unit`.
-
-    One backward pass per target position serves all sentences at once: row b of the derivative
-    of Σ_b ℓ_(b,t) holds the token of sentence b alone.
-    """
+    """Return Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], and the rest of `_by_unit`."""
     ones = multipliers(model, batch)
     with measured(model, precision):
         losses = token_losses(model, batch, ones, smoothing)
@@ -182,11 +168,8 @@ def _by_token(
 def _by_position(
     model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], and the rest of `_by_unit`.
-
-    The input of each W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0,
-    since no real position attends to them.
-    """
+    """Return Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], and the rest of `_by_unit`."""
+    # The input of W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0.
     ones, attentions = multipliers(model, batch), list(model.attentions())
     joined = [module.output for _, _, module in attentions]
     with measured(model, precision), watch_inputs(joined) as entering:
@@ -207,10 +190,7 @@ def sentence_slopes(
     at: float = 1.0,
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor]:
-    """Return ∂L(x)/∂ξ [b, h] of a batch where every multiplier is `at`, and the summed loss.
-
-    Dropout is off.
-    """
+    """Return ∂L(x)/∂ξ [b, h] of a batch where every multiplier is `at`, and the summed loss."""
     multiplier = multipliers(model, batch, at)
     with measured(model, precision):
         loss = summed_loss(model, batch, multiplier, smoothing)
@@ -227,9 +207,9 @@ def integrated_gradients(
 ) -> np.ndarray:
     """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads]; nats per sentence.
 
-    Above 0 the head lowers the loss, below 0 it raises the loss. The integral is a sum over the
-    midpoints of `points` equal parts. Up to the error of this sum, the values add up to the loss
-    without any head minus the loss with all. `done` is called once for each batch and point.
+    Above 0 the head lowers the loss. The integral is a sum over the midpoints of `points` equal
+    parts. Up to the error of this sum, the values add up to the loss without any head minus the
+    loss with all.
 
     Source: Sundararajan et al. 2017, section 3, with the multipliers in place of an input's
     features. Hao et al. 2021 integrate over the weights of attention.
@@ -245,10 +225,7 @@ def integrated_gradients(
 
 @contextmanager
 def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
-    """Turn dropout off and differentiate only multipliers, with products in a number format.
-
-    Every module's mode and every weight's `requires_grad` are restored at the end.
-    """
+    """Turn dropout off and differentiate only multipliers, with products in a number format."""
     modes = [(module, module.training) for module in model.modules()]
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     model.eval().requires_grad_(False)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.base import head_values
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_csv
+from headcount.base.head_values import COLUMNS as VALUE_COLUMNS
+from headcount.base.head_values import read_head_values, read_in_order
 from headcount.base.ranking import Heads, rank_heads
 from headcount.store.model_folder import ModelFolder, check_measured
 
@@ -47,30 +48,25 @@ def files_of(measures: Path) -> list[Path]:
 
 
 def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
-    """Return the measures of the model in a folder, by which heads can be pruned.
-
-    Raises UserError if a file is damaged or belongs to another model.
-    """
-    names = dict.fromkeys(row["statistic"] for _, row in read_csv(path, head_values.COLUMNS))
+    """Return the measures of the model in a folder. Raises UserError for files of another model."""
+    names = dict.fromkeys(row["statistic"] for _, row in read_csv(path, VALUE_COLUMNS))
     ranked = [name for name in names if name not in NOT_RANKED]
-    values = {name: head_values.read_head_values(path, name, grid) for name in ranked}
+    values = {name: read_head_values(path, name, grid) for name in ranked}
     fisher, pairs = np.zeros((grid.size, grid.size)), fisher_pairs(grid)
     rows, columns = ([place[side] for _, place in pairs] for side in (0, 1))
-    fisher[rows, columns] = _read(beside(path, "fisher"), "fisher", [key for key, _ in pairs])
+    keys = [key for key, _ in pairs]
+    fisher[rows, columns] = read_in_order(beside(path, "fisher"), COLUMNS["fisher"], keys, _SCRIPT)
     for file in (path, beside(path, "fisher")):
-        check_measured(file, folder.weight_files, "what was measured of the heads", _SCRIPT)
+        check_measured(file, folder.weight_files, _SCRIPT)
     return Measured(values, fisher)
 
 
 def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
-    """Return the mean outputs [heads, e] of the model in a folder.
-
-    Raises UserError if the file is damaged or belongs to another model.
-    """
+    """Return mean outputs [heads, e] of the model in a folder. Raises UserError for another."""
     grid, width = folder.settings.grid, folder.settings.head_width
-    means = _read(path, "means", _dimensions(grid, width)).reshape(grid.size, width)
-    check_measured(path, folder.weight_files, "the mean outputs of the heads", _SCRIPT)
-    return means
+    means = read_in_order(path, COLUMNS["means"], _dimensions(grid, width), _SCRIPT)
+    check_measured(path, folder.weight_files, _SCRIPT)
+    return means.reshape(grid.size, width)
 
 
 def fisher_rows(fisher: np.ndarray, grid: HeadGrid) -> list[list]:
@@ -95,11 +91,6 @@ def fisher_pairs(grid: HeadGrid) -> list[tuple[tuple, tuple[int, int]]]:
 
 def _dimensions(grid: HeadGrid, width: int) -> list[tuple]:
     return [(*head, dimension) for head, dimension in product(grid.heads(), range(width))]
-
-
-def _read(path: Path, part: str, keys: list[tuple]) -> np.ndarray:
-    """Return a finite number for each key. Raises UserError for other rows or another order."""
-    return head_values.read_in_order(path, COLUMNS[part], keys, _SCRIPT)
 
 
 def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:

@@ -37,10 +37,7 @@ from headcount.store.pair_folder import PairFolder
 
 
 class HeadOutputs:
-    """Sums of all heads' outputs over real query positions, added up batch by batch.
-
-    Letters in shapes: h heads of one layer, e width of a head.
-    """
+    """Sums of all heads' outputs over real query positions, added up batch by batch."""
 
     def __init__(self, model: Transformer):
         self._grid, width = model.grid, model.settings.head_width
@@ -152,11 +149,10 @@ def write_measures(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write `MEASURES` on the sentence pairs that importance is measured on.
+    """Write `MEASURES` by `write_measured`, and Fisher information and mean outputs beside them.
 
-    `<name>_fisher.csv` has the Fisher information within layers, `<name>_means.csv` the mean
-    outputs of heads. The facts compare the sums of integrated gradients and of Shapley values with
-    the loss that they divide up. Files and errors are described at `write_measured`.
+    The facts compare the sums of integrated gradients and of Shapley values with the loss that they
+    divide up.
     """
     beside = {}
 

@@ -109,9 +109,9 @@ def text_roles(
     settings: RolesSettings,
     done: Done = lambda sentences: None,
 ) -> TextRoles:
-    """Return roles from one pass over a text, references as targets.
+    """Return roles from one pass over a text with references as targets.
 
-    `counts`: occurrences of each source id in the training text, [vocabulary].
+    `counts` [vocabulary]: occurrences of source ids in the training text.
     """
     grid, device = model.eval().grid, first_device(model)
     rare = RareWords(grid, counts.to(device), settings)
@@ -152,10 +152,10 @@ def _sentences(
     """Return lines of JSON: the attention of every head on the first short sentences."""
     pairs = zip(text.src, text.tgt, strict=True)
     short = islice((pair for pair in pairs if len(pair[0]) <= LONGEST_MAP), MAPS)
-    maps = [
-        sentence_attention(model, (src, tgt), (words[0].pieces(src), words[1].pieces(tgt)), names)
-        for src, tgt in short
-    ]
+    maps = []
+    for pair in short:
+        pieces = tuple(side.pieces(ids) for side, ids in zip(words, pair, strict=True))
+        maps.append(sentence_attention(model, pair, pieces, names))
     return [json.dumps(sentence, ensure_ascii=False) for sentence in maps]
 
 
@@ -178,11 +178,12 @@ def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str
 class Syntax:
     """Accuracy of every encoder head for every relation, both ways, over one treebank.
 
+    `offsets` are positions that the baseline guesses, from `best_offsets`.
+
     Source: Voita et al. 2019, section 5.2.1.
     """
 
     def __init__(self, grid: HeadGrid, offsets: dict[str, int]):
-        """`offsets`: of the positional baseline, from `best_offsets`."""
         self._grid, self._offsets = grid, offsets
         self._heads = sum(grid.counts["enc_self"])  # they stand first in flat order
         keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
@@ -190,10 +191,9 @@ class Syntax:
         self._counts = {key: Counter() for key in keys}
 
     def start(self, trees: list[AlignedTree], numbers: list[int], device: torch.device) -> None:
-        """Find the trials of a batch, whose sentences are these trees of these numbers.
+        """Find the trials of a batch of these trees, whose places in the treebank are `numbers`.
 
-        Sentences of even number are the half on which a head may be chosen, to be judged on the
-        other half.
+        On sentences of even number a head may be chosen, to be judged on the other half.
         """
         self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
         self._batch = {}
@@ -238,9 +238,8 @@ class Syntax:
             row = {"treebank": treebank, "relation": relation, "direction": direction, **counts}
             row |= {"statistic": "accuracy", "offset": self._offsets[relation]}
             for place, head in enumerate(heads[: self._heads]):
-                hits = {
-                    n: int(values[place]) for n, values in self._hits[relation, direction].items()
-                }
+                counted = self._hits[relation, direction].items()
+                hits = {name: int(values[place]) for name, values in counted}
                 row |= head._asdict() | hits | {"value": hits["hits"] / counts["trials"]}
                 rows.append([row[name] for name in SYNTAX_COLUMNS])
         return rows
