@@ -5,8 +5,8 @@ import torch
 from small_models import UNEVEN, make_model
 
 from headcount.data.batches import pad_sources
-from headcount.search import encode
-from headcount.search.encode import encode_once
+from headcount.search import sources as sources_of_search
+from headcount.search.sources import encode_once
 
 # 17 heads, the first five of them the encoder's.
 SOURCES = [[4, 8, 5], [7], [4, 8, 5], [4, 8, 5], [7]]
@@ -60,7 +60,9 @@ def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
 def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, multiplier):
     model, sizes = counted
     sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6], [6]]  # 4, 2, 6 and 2 positions with EOS
-    monkeypatch.setitem(encode._POSITIONS, "cpu", 8)  # 2 · 4 fit, 3 · 6 do not, nor 2 · 6
+    monkeypatch.setitem(
+        sources_of_search._POSITIONS, "cpu", 8
+    )  # 2 · 4 fit, 3 · 6 do not, nor 2 · 6
     with torch.inference_mode():
         found = encode_once(model, sources, multiplier)
         assert sizes == [2, 1, 1]

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from headcount.model.layers import Memory
 from headcount.search.history import Compaction, History
 
 HEADS, WIDTH = 2, 3
@@ -37,7 +38,8 @@ def looked_at(history, layer, numbers):
     """The numbers that each hypothesis [n][m] may look at once those of this step are there."""
     keys, values = history.extend(layer, *numbered(numbers))
     assert keys.shape == (len(numbers), HEADS, history.filled, WIDTH)
-    seen = history.seen()
+    history.look(Memory([], torch.ones(len(numbers), 1, 1, 1, dtype=torch.bool)))
+    seen = history.self_attention.mask
     assert seen.shape == (len(numbers), 1, len(numbers[0]), history.filled)
     named = torch.zeros_like(seen[:, 0]).scatter_(2, history.paths, True)
     assert torch.equal(named, seen[:, 0])

@@ -19,7 +19,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
 from headcount.search.beam_search import NOT_FINITE
-from headcount.search.extent import longest_outputs, search_batches
+from headcount.search.sources import longest_outputs, search_batches
 from headcount.search.translation import Mask, Search, open_own_search
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -12,7 +12,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK
-from headcount.search.extent import longest_outputs, search_batches
+from headcount.search.sources import longest_outputs, search_batches
 from headcount_hf.export.exported import Best, Exported
 from headcount_hf.pretrained.families import Codes, Config
 from headcount_hf.pretrained.languages import place_marks, told_sides
