@@ -59,7 +59,7 @@ def gaps_of_import(kind: str) -> list[float]:
     with torch.no_grad():
         memory = ours.model.encode(batch.src)
         found = ours.model.logits(ours.model.decode(batch.tgt_in, memory))[..., words]
-        expected = hooked.read(other, None).logits[..., [ours.tgt_rows[i] for i in words]]
+        expected = hooked.logits(other, None)[..., [ours.tgt_rows[i] for i in words]]
         real = [batch.without_padding(each) for each in (found, expected)]
         losses = [token_losses(ours.model, batch), token_losses(hooked, other)]
     importance = [
@@ -84,7 +84,7 @@ def gaps_of_hooks(kind: str) -> list[float]:
             own = mask[columns.grid.span(name, layer)].repeat_interleave(joined.d_head)
             joined.output.weight.mul_(own)
         logits = [
-            batch.without_padding(model.read(batch, given).logits)
+            batch.without_padding(model.logits(batch, given))
             for model, given in ((hooked, mask), (columns, None))
         ]
         losses = [token_losses(hooked, batch, mask), token_losses(columns, batch)]

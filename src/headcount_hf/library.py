@@ -22,14 +22,14 @@ def import_pretrained(
 ) -> Model:
     """Write a model of Hugging Face's library as one of ours, with its subwords, and load it.
 
-    `codes`: what the model calls both languages, where that is not their own names. Raises
-    UserError for what ours cannot express, and for files that are damaged or missing.
+    `codes`: the model's codes of both languages, where they are not their names. Raises UserError
+    for a model that ours cannot express, and for damaged or missing files.
     """
-    theirs, nothing = Path(folder), Path(os.devnull)  # no text to count pieces in
+    theirs, no_text = Path(folder), Path(os.devnull)
     check_apart(Path(out), [theirs])
     with tempfile.TemporaryDirectory() as work:
         pieces, model = Path(work, "pieces"), Path(work, "model")
-        both = (nothing, nothing), (nothing, nothing)
+        both = (no_text, no_text), (no_text, no_text)
         segment_pretrained(theirs, (src_lang, tgt_lang), *both, pieces, codes)
         write_imported(theirs, PairFolder(pieces), model, origin_of(imported_files(theirs)))
         load(model, pieces, "cpu").save(out)

@@ -1,4 +1,4 @@
-"""Where a classifier comes from: nothing of it is run, and what was read is known."""
+"""Sources of a classifier: its code never runs, pickles are refused, hub models need a commit."""
 
 import io
 import json
@@ -9,23 +9,22 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from script_runner import run_script
-from small_bert import save_bert
+from small_bert import pairs, save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.data.entailment import Example
 from headcount.model import machine
-from headcount_hf.classifiers.classifier_files import (
-    fetch_classifier,
-    read_classifier,
-)
+from headcount_hf.classifiers.classifier import Classifier, number_labels
+from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
 from headcount_hf.pretrained.library import input_files
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Trap:
-    """Pickled, it makes a file when it is loaded."""
+    """An object whose pickle makes a file when it is loaded."""
 
     def __init__(self, canary):
         self.canary = canary
@@ -40,9 +39,7 @@ def folder(tmp_path):
     return save_bert(tmp_path / "bert")
 
 
-def test_x22_code_beside_a_model_is_never_run_and_nobody_is_asked(
-    folder, tmp_path, monkeypatch, capsys
-):
+def test_x22_code_beside_a_model_never_runs_and_nobody_is_asked(folder, tmp_path, monkeypatch):
     canary = tmp_path / "canary"
     config = json.loads((folder / "config.json").read_text())
     own = {"AutoConfig": "own.OwnConfig", "AutoModelForSequenceClassification": "own.Own"}
@@ -50,78 +47,54 @@ def test_x22_code_beside_a_model_is_never_run_and_nobody_is_asked(
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own.py").write_text(f"open({str(canary)!r}, 'w')\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\ny\n"))
-    told = rf"{folder}: expected a whole classifier and its tokeniser that need no code of"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=f"{folder}: expected a whole classifier"):
         read_classifier(folder)
     assert sys.stdin.read() == "y\ny\n" and not canary.exists()
-    assert "[y/N]" not in "".join(capsys.readouterr())
+    names = {path.name for path in input_files(folder)}
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= names
+    assert "own.py" not in names
 
 
-def test_x23_pickled_weights_are_refused_with_and_without_a_trap(folder, tmp_path):
-    canary = tmp_path / "canary"
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    told = r"expected weights as \.safetensors, found none; pickled weights \(.*\) can run code"
-    for content in (weights, {"w": Trap(canary)}):
-        torch.save(content, folder / "pytorch_model.bin")
-        with pytest.raises(UserError, match=told):
-            read_classifier(folder)
-    assert not canary.exists()
-
-
-def test_x26_a_pickle_in_disguise_and_damaged_files_are_refused(folder, tmp_path):
+def test_x23_x26_pickles_and_damaged_files_are_refused(folder, tmp_path):
+    """Also a pickle that is named safetensors."""
     canary, path = tmp_path / "canary", folder / "model.safetensors"
-    told = rf"{folder}/model\.safetensors: not a whole safetensors file"
-    whole = path.read_bytes()
+    weights, whole = load_file(path), path.read_bytes()
     for damaged in (pickle.dumps(Trap(canary)), b"", whole[:-9]):
         path.write_bytes(damaged)
-        with pytest.raises(UserError, match=told):
+        with pytest.raises(UserError, match=f"{path}: not a whole safetensors file"):
             read_classifier(folder)
     path.write_bytes(whole)
-    told = rf"{folder}: expected a whole classifier and its tokeniser"
     for name in ("tokenizer.json", "config.json"):
         text = (folder / name).read_text()
         (folder / name).write_text(text[:-5])
-        with pytest.raises(UserError, match=told):
+        with pytest.raises(UserError, match=f"{folder}: expected a whole classifier"):
             read_classifier(folder)
         (folder / name).write_text(text)
+    path.unlink()
+    for content in (weights, {"w": Trap(canary)}):
+        torch.save(content, folder / "pytorch_model.bin")
+        with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
+            read_classifier(folder)
     assert not canary.exists()
 
 
-def test_weights_without_a_classifier_are_not_completed_by_chance(folder):
-    weights = load_file(folder / "model.safetensors")
-    rest = {name: tensor for name, tensor in weights.items() if "classifier" not in name}
-    save_file(rest, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"the weights lack classifier\.bias, which the library"):
-        read_classifier(folder)
-
-
 @pytest.mark.parametrize(
-    ("name", "commit", "told"),
+    ("name", "commit", "message"),
     [
-        ("some/model", None, "no folder here, and a model on the hub may change; .* found None"),
-        ("some/model", "main", "expected the commit to take as --revision, 40 .*, found main"),
-        ("some/model", "0123abc", "expected the commit to take as --revision, 40 .* found 0123abc"),
-        ("/no/such/folder", COMMIT, "--model /no/such/folder: expected a folder, or a name on the"),
+        ("some/model", None, "--model some/model: expected a full commit .* found None"),
+        ("some/model", "main", "expected a full commit .* found main"),
+        ("some/model", "0123abc", "expected a full commit .* found 0123abc"),
+        ("/no/such/folder", COMMIT, "--model /no/such/folder: expected a folder, or a name on"),
+        (".", COMMIT, "--revision: expected none"),
     ],
 )
-def test_x24_a_model_of_the_hub_is_taken_as_of_a_commit_only(name, commit, told):
-    with pytest.raises(UserError, match=told):
+def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message):
+    with pytest.raises(UserError, match=message):
         fetch_classifier(name, commit)
 
 
-def test_x24_without_network_the_environment_is_at_fault(tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    told = r"--model some/model: could not be fetched from the hub \(.*\); look at the network and"
-    with pytest.raises(EnvironmentFault, match=told):
-        fetch_classifier("some/model", COMMIT)
-
-
-def test_x24_nothing_need_have_loaded_the_hubs_faults_before(tmp_path):
-    """In a process of its own: the library, which others of these tests import, loads them."""
+def test_x24_without_network_the_environment_is_at_fault(tmp_path):
+    """In a new process, which has not yet imported the hub's errors."""
     alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
     alone["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "src")
     lines = (
@@ -135,20 +108,6 @@ def test_x24_nothing_need_have_loaded_the_hubs_faults_before(tmp_path):
     assert "--model some/model: could not be fetched from the hub (" in ended.stderr
 
 
-def test_a_folder_has_one_version(folder):
-    assert fetch_classifier(str(folder), None) == folder
-    with pytest.raises(UserError, match="--revision: .* is a folder, which has one version"):
-        fetch_classifier(str(folder), COMMIT)
-
-
-def test_x24_files_that_are_read_are_in_the_provenance(folder):
-    (folder / "own.py").write_text("")
-    (folder / "notes.md").write_text("")
-    found = [path.name for path in input_files(folder)]
-    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(found)
-    assert not {"own.py", "notes.md"} & set(found)
-
-
 def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
@@ -158,4 +117,55 @@ def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, caps
     for name in ("dev", "matched", "mismatched"):
         flags += [f"--{name}", pairs]
     assert run_script("classifier_ablation", flags) == 2
-    assert "pickled weights (.bin, .pt) can run code and are not" in capsys.readouterr().err
+    assert f"{folder}: expected weights as .safetensors" in capsys.readouterr().err
+
+
+def test_labels_have_the_order_in_which_they_are_named(tmp_path):
+    folder = save_bert(tmp_path, labels=("LABEL_0", "LABEL_1"))
+    with pytest.raises(UserError, match="--labels: .* label_0, label_1; name them"):
+        Classifier.load(folder)
+    named = Classifier.load(folder, ["entailment", "Contradiction"])
+    assert named.labels == {"entailment": 0, "contradiction": 1}
+    examples = [Example("a", "b", "Contradiction"), Example("a", "b", "entailment")]
+    assert named.gold(examples).tolist() == [1, 0]
+    assert number_labels(["No", "YES"], []) == {"no": 0, "yes": 1}
+    assert number_labels(["no", "yes"], ["yes", "no"]) == {"yes": 0, "no": 1}
+
+
+@pytest.mark.parametrize(
+    ("own", "named", "message"),
+    [
+        ("LABEL_0 LABEL_1", "", "name them in this order"),
+        ("LABEL_0 LABEL_1", "yes", "expected 2 different names.* label_0, label_1; found yes"),
+        ("no yes", "no maybe yes", "expected 2 different names.* found no, maybe, yes"),
+        ("no yes", "yes YES", "expected 2 different names.* found yes, yes"),
+        ("no yes", "no yess", "label 'yess'; nearest: yes"),
+    ],
+)
+def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named, message):
+    with pytest.raises(UserError, match=f"--labels: (.* )?{message}"):
+        number_labels(own.split(), named.split())
+
+
+def test_model_and_inputs_are_on_the_device(folder, monkeypatch):
+    """On a device without numbers, up to the model itself."""
+    monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
+    moved = Classifier.load(folder, device="meta")
+    assert moved.encoder.device.type == "meta"
+    seen = []
+
+    def look(_, args, inputs):
+        seen.append({value.device.type for value in inputs.values()})
+        raise InterruptedError
+
+    moved.encoder.model.register_forward_pre_hook(look, with_kwargs=True)
+    for measure in (lambda examples: moved.correct(examples, [(0,)]), moved.importance):
+        with pytest.raises(InterruptedError):
+            measure(pairs(3, seed=5))
+    assert seen == [{"meta"}, {"meta"}]
+
+
+def test_f53_a_missing_library_is_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(EnvironmentFault, match=r"pip install -e '\.\[bert\]'"):
+        Classifier.load(folder)

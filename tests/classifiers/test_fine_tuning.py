@@ -19,7 +19,6 @@ from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.classifiers.classifier_files import (
-    copy_classifier,
     fetch_classifier,
     read_classifier,
 )
@@ -47,14 +46,13 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
 
 def test_without_what_the_trainer_runs_on_it_says_how_to_install_it(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "accelerate", None)  # as where the extra is not installed
-    told = r"classifiers: .* accelerate, found it not installed; run: pip install -e '\.\[bert\]'"
-    with pytest.raises(EnvironmentFault, match=told):
+    with pytest.raises(EnvironmentFault, match=r"accelerate, .* pip install -e '\.\[bert\]'"):
         tune(encoder, [], FineTuningSettings(), tmp_path, "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_only_what_is_trained_anew_may_be_missing(encoder):
-    with pytest.raises(UserError, match="the weights lack classifier.bias.* trained to classify"):
+    with pytest.raises(UserError, match="the weights lack classifier.bias"):
         read_classifier(encoder)
     _, model = read_classifier(encoder, LABELS)
     assert model.config.label2id == {"contradiction": 0, "entailment": 1}
@@ -62,7 +60,7 @@ def test_only_what_is_trained_anew_may_be_missing(encoder):
     lost = next(name for name in weights if "layer.1" in name)
     kept = {name: value for name, value in weights.items() if name != lost}
     save_file(kept, encoder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"the weights lack \S+\.layer\.1\.\S+, .*; is it whole\?"):
+    with pytest.raises(UserError, match=r"the weights lack \S+\.layer\.1\.\S+, "):
         read_classifier(encoder, LABELS)
 
 
@@ -87,9 +85,6 @@ def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
     (record.parent / "config.json").write_text("{}")
     with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
         fetch_classifier(str(record.parent), None)
-    (encoder / "model.safetensors").unlink()
-    with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
-        copy_classifier(str(encoder), None, tmp_path / "again" / "manifest.json")
 
 
 @pytest.mark.slow
@@ -115,13 +110,23 @@ def test_it_learns_and_its_loss_bounds_its_errors(encoder, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_to_the_last_bit_also_where_it_was_stopped(encoder, tmp_path, monkeypatch):
+def test_the_same_to_the_last_bit_by_script_and_after_a_stop(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     found = pairs(90, seed=1)
     settings = FineTuningSettings(epochs=3, batch=20, peak_lr=1e-3, device="cpu")
+    train = write_pairs(tmp_path / "train.jsonl", found)
+    flags = ["--model", encoder, "--train", train, "--seed", 1, "--state", tmp_path / "state"]
+    flags += ["--out", tmp_path / "script", "--device", "cpu", "--epochs", 3, "--batch", 20]
+    assert run_script("fine_tune_classifier", [*flags, "--peak-lr", 1e-3]) == 0
+    provenance = json.loads((tmp_path / "script/fine_tuning.json").read_text())["provenance"]
+    assert provenance["seed"] == 1 and provenance["settings"]["fine_tuning"]["epochs"] == 3
+    read = {path.rpartition("/")[2] for path in provenance["inputs"]}
+    assert {"train.jsonl", "model.safetensors", "tokenizer.json"} <= read
     whole = tune(encoder, found, settings, tmp_path, "whole")
     assert sorted(path.name for path in (whole / "model").iterdir()) == sorted(CLASSIFIER_FILES)
     assert not (tmp_path / "state").exists()
     weights = (whole / "model" / "model.safetensors").read_bytes()
+    assert (tmp_path / "script/model/model.safetensors").read_bytes() == weights
 
     class Stopped(Exception):
         pass
@@ -159,19 +164,6 @@ def test_under_an_engine_nothing_is_fine_tuned_again_before_it_is_on_record(
     shutil.rmtree(out)
     monkeypatch.setattr(transformers.Trainer, "train", None)  # nobody may call it
     tune(encoder, found, settings, tmp_path, "out")
-    assert "fine-tuned before; outputs taken from" in capsys.readouterr().err
+    assert "outputs taken from" in capsys.readouterr().err
     again = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert again == made
-
-
-@pytest.mark.slow
-def test_the_script_tells_what_it_read(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    train = write_pairs(tmp_path / "train.jsonl", pairs(40, seed=1))
-    flags = ["--model", encoder, "--train", train, "--seed", 3, "--state", tmp_path / "state"]
-    flags += ["--out", tmp_path / "out", "--epochs", 1, "--device", "cpu"]
-    assert run_script("fine_tune_classifier", flags) == 0
-    provenance = json.loads((tmp_path / "out" / "fine_tuning.json").read_text())["provenance"]
-    assert provenance["seed"] == 3 and provenance["settings"]["fine_tuning"]["epochs"] == 1
-    read = {path.rpartition("/")[2] for path in provenance["inputs"]}
-    assert {"train.jsonl", "model.safetensors", "tokenizer.json"} <= read

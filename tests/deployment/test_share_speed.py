@@ -7,7 +7,6 @@ import torch
 from masked_run import DECODE, MODEL, masked_inputs
 from script_runner import run_script
 
-from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import SpeedSettings
@@ -45,27 +44,20 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
 @pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = [
-        "--model",
-        inputs.model.path,
-        "--bpe",
-        inputs.pair.path,
+    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path]
+    flags += [
         "--out",
         tmp_path / "speed.csv",
+        "--importance",
+        inputs.text / "importance.csv",
+        "--timed",
+        "[50]",
+        "--beam",
+        2,
     ]
-    flags += ["--importance", inputs.text / "importance.csv", "--timed", "[50]", "--beam", 2]
     flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
     assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
     rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
     assert len(rows) == 2 * 2 * 2  # models, phases, repeats
     assert {(row["model"], row["heads_left"]) for row in rows} == {("0", "8"), ("50", "4")}
     assert all(float(row["seconds"]) > 0 and row["sentences"] == "2" for row in rows)
-
-
-def test_importance_of_another_model_is_refused(inputs, tmp_path):
-    path = tmp_path / "importance.csv"
-    lines = (inputs.text / "importance.csv").read_text().splitlines()
-    path.write_text("\n".join(lines[:-1]) + "\n")
-    folders = (inputs.model, path, inputs.pair)
-    with pytest.raises(UserError, match="encoder–decoder attention layer 0 head 1 has no importa"):
-        write_share_speed(*folders, AblationSettings(), SpeedSettings(), DECODE, path, {})

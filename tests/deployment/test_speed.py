@@ -22,7 +22,6 @@ from headcount.deployment.speed import (
     read_sources,
     take_turns,
     time_in_turns,
-    write_speed,
 )
 from headcount.model import machine
 from headcount.model.transformer import Transformer
@@ -105,11 +104,7 @@ def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
     # A head of width 4 in a width of 10 has 3 · 4 · 11 weights and biases, and 4 · 10 in W_O.
     of_model = {row["model"]: row["parameters"] for row in rows}
     assert of_model["baseline"] - of_model["gates-all-l0.01"] == 7 * (132 + 40)
-    assert {row["sentences"] for row in rows} == {5} and {row["repeat"] for row in rows} == {
-        1,
-        2,
-        3,
-    }
+    assert {row["repeat"] for row in rows} == {1, 2, 3}
 
 
 def test_both_phases_have_whole_batches_and_all_threads(monkeypatch):
@@ -181,31 +176,12 @@ def test_the_script_times_models_from_files(folder, bpe):
     )  # models; cutting, codes, words; text
 
 
-def test_models_of_another_vocabulary_are_refused_before_the_work(folder, bpe):
-    facts = json.loads((folder / "baseline" / "model.json").read_text())
-    facts["vocabularies"]["src"] = "0" * 64
-    (folder / "baseline" / "model.json").write_text(json.dumps(facts))
-    models = {run: ModelFolder(folder / run) for run in ("scratch-gates-all-l1", "baseline")}
-    with pytest.raises(UserError, match="not the vocabulary that the model in .*baseline was"):
-        write_speed(models, PairFolder(bpe), SpeedSettings(), DECODE, folder / "speed.csv", {})
-    assert not (folder / "speed.csv").exists()
-
-
-def test_a_dev_set_without_a_sentence_cannot_time_anything(bpe, tmp_path):
-    (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
-    (tmp_path / "dev.src").write_text("\n\n")
-    with pytest.raises(UserError, match="expected a sentence to time models with, found none"):
-        read_sources(PairFolder(tmp_path), 3, 100)
-
-
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     vocabulary = Vocabulary.load(bpe / "src.vocab")
     (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
     a, b = vocabulary.pieces([4, 5])
     (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
     assert read_sources(PairFolder(tmp_path), 2, longest=2) == [[4, 5], [5]]
-
-
-def test_a_batch_size_twice_is_a_fault():
-    with pytest.raises(ValueError, match="expected each number once"):
-        SpeedSettings(batch_sizes=[1, 1])
+    (tmp_path / "dev.src").write_text("\n\n")
+    with pytest.raises(UserError, match="dev.src: expected a sentence"):
+        read_sources(PairFolder(tmp_path), 3, 100)

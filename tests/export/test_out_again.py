@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from script_runner import run_script
 from small_marian import write_marian
 from small_pretrained import EndAtLongest
@@ -13,7 +12,6 @@ from small_run import SmallRun, segment
 
 from headcount.data.fetching.models import RECORD
 from headcount.data.text import read_clean
-from headcount.model import machine
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.imports import write_imported
@@ -24,12 +22,6 @@ pytestmark = pytest.mark.slow
 SEARCH = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01, "--max-length-extra", 20]
 SILENT = ["enc_self.0.1", "enc_self.1.0", "dec_self.0.0", "dec_self.0.1", "dec_self.0.2",
           "dec_self.0.3", "dec_enc.1.2"]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +56,7 @@ def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, t
     record.write_text("{}")
     assert run_script("export", [*flags, *words]) == 0
     record.unlink()
-    told = capsys.readouterr().out
-    assert "a marian of" in told and "7 of its heads are silent" in told and "no smaller" in told
+    assert "7 of its heads are zeros" in capsys.readouterr().out
     names = {path.name for path in out.iterdir()}
     assert RECORD not in names
     assert {"source.spm", "target.spm", "vocab.json", "model.safetensors", "config.json"} < names
@@ -113,9 +104,8 @@ def test_their_translations_of_our_model_are_checked(root, tmp_path, capsys):
     flags = ["--model", tmp_path / "run/model", "--bpe", bpe, "--out", tmp_path / "out"]
     words = ["--to", "huggingface", "--check", root / "text/dev.src", "--mask", "enc_self.0.1"]
     assert run_script("export", [*flags, *words, "--max-length-factor", 4]) == 0
-    told = capsys.readouterr().out
-    assert "a pegasus of" in told and "headcount.load(MODEL) has encode and decode" in told
-    assert "translations are the same" in told
+    summary = capsys.readouterr().out
+    assert "a pegasus of" in summary and "translations are the same" in summary
     assert (tmp_path / "out/src.codes").is_file()
 
 
@@ -126,10 +116,7 @@ def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
     pieces[5], pieces[6] = pieces[6], pieces[5]
     (other / "vocab.json").write_text(json.dumps({piece: n for n, piece in enumerate(pieces)}))
     for words, message in (
-        (
-            ["--pretrained", other, "--to", "huggingface"],
-            "bpe: expected text cut into the pieces",
-        ),
+        (["--pretrained", other, "--to", "huggingface"], "bpe: expected text cut into the pieces"),
         (["--pretrained", other], "--pretrained: expected with --to huggingface alone, found --to"),
         (["--to", "headcount", "--check", "x"], "--check: expected with --to ctranslate2 or hugg"),
         (["--mask", "dec_self.2.0"], "decoder self-attention layer 2 does not exist; this model"),

@@ -6,16 +6,16 @@ Weights are random and tokenizers toys, so every piece is as likely as another.
 from dataclasses import dataclass
 
 import pytest
-import torch
-from small_pretrained import EndAtLongest
+from script_runner import run_script
 from small_tokenizers import LAYOUTS, LINES, RAW, Small, pieces_of, write_small, write_text
-from torch.nn import functional
 
+from headcount.ablation.masked_bleu import MaskedModel
+from headcount.base.errors import UserError
+from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.trees import Tree, align_trees
 from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
-from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
@@ -55,8 +55,7 @@ def case(request, tmp_path_factory) -> Case:
     pieces = pieces_of(config.folder)
     placed = place_marks(config, pieces, pair.segmentation()["language_codes"])
     numbering = number_words(config, pieces.unknown, placed.start, placed.src_end)
-    model = ModelFolder(root / "model").load()
-    return Case(small, pair, model, (numbering.src_rows, numbering.tgt_rows))
+    return Case(small, pair, ModelFolder(root / "model").load(), numbering.rows)
 
 
 def their_source(case: Case, line: str, **how: object) -> list[int]:
@@ -65,38 +64,25 @@ def their_source(case: Case, line: str, **how: object) -> list[int]:
     return case.small.tokenizer(code + line, **how)["input_ids"]
 
 
-def their_labels(case: Case, line: str) -> list[int]:
-    return case.small.tokenizer(text_target=line)["input_ids"]
-
-
-def our_target(case: Case, line: str) -> list[int]:
-    """What of their labels ours has: mBART's also name the language behind the end."""
-    ids = [*case.pair.segmenters()[1].encode(line), EOS]
-    return [case.rows[1][i] for i in ids]
-
-
 def test_ids_are_those_of_their_tokenizer(case):
     src, tgt = case.pair.segmenters()
     after = int(case.small.family == "mbart")
     for line in [*LINES[:20], "the zebra, 77 § of köln"]:
         ids = src.encode(line)
         assert [case.rows[0][i] for i in [*ids, EOS]] == their_source(case, line)
-        labels = their_labels(case, line)
-        assert our_target(case, line) == labels[: len(labels) - after]
+        labels = case.small.tokenizer(text_target=line)["input_ids"]
+        target = [case.rows[1][i] for i in [*tgt.encode(line), EOS]]
+        assert target == labels[: len(labels) - after]
         if UNK not in ids:
             assert src.decode(ids) == line
             assert tgt.decode(tgt.encode(line)) == line
-
-
-def test_long_sources_are_cut_off_where_theirs_are(case):
-    """Their longest counts the end, ours does not; marks stay on both sides."""
-    src = case.pair.segmenters()[0]
-    for line in LINES[:5]:
+    assert src.encode("") == tgt.encode("") == []
+    for line in LINES[:5]:  # their longest counts the end, ours does not; marks stay
         ids = src.encode(line)
         assert src.cut_off(ids, len(ids)) == ids
-        found = [case.rows[0][i] for i in [*src.cut_off(ids, 5), EOS]]
-        assert found == their_source(case, line, truncation=True, max_length=6)
-        assert len(found) == 6 < len(ids)
+        cut = [case.rows[0][i] for i in [*src.cut_off(ids, 5), EOS]]
+        assert cut == their_source(case, line, truncation=True, max_length=6)
+        assert len(cut) == 6 < len(ids)
 
 
 def test_every_language_has_their_id(case):
@@ -137,55 +123,52 @@ def test_pieces_know_where_they_begin(case):
         assert placed[-1][1] <= len(line)
 
 
-def test_an_empty_line_has_no_marks(case):
-    assert [segmenter.encode("") for segmenter in case.pair.segmenters()] == [[], []]
-
-
-@torch.no_grad()
-def test_losses_are_those_with_their_labels(case):
+def test_marks_before_a_sentence(case):
+    """Translations begin with the target's marks. Trees are refused where sources have marks."""
     src, tgt = case.pair.segmenters()
-    for source, target in zip(LINES[:4], LINES[5:9], strict=True):
-        labels = their_labels(case, target)
-        theirs = case.small.model(
-            input_ids=torch.tensor([their_source(case, source)]), labels=torch.tensor([labels])
-        )
-        nats = functional.cross_entropy(theirs.logits[0], torch.tensor(labels), reduction="none")
-        assert nats.mean().item() == pytest.approx(theirs.loss.item(), rel=1e-5)
-        batch = collate(ParallelText([src.encode(source)], [tgt.encode(target)]), [0])
-        if case.small.family == "mbart":
-            nats = nats[:-1]  # the language behind the end, which no translation of ours has
-        torch.testing.assert_close(token_losses(case.model, batch), nats, atol=3e-5, rtol=0)
+    assert bool(tgt.prefix) == (case.small.family not in ("marian", "pegasus", "mbart"))
+    tree = Tree("s", ["the", "ma"], [], "the ma")
+    if case.small.family == "pegasus":
+        assert align_trees([tree], src)[1]["sentences"] == 1
+    else:
+        with pytest.raises(UserError, match="trees: expected sentences of words alone"):
+            align_trees([tree], src)
 
 
-@torch.no_grad()
-def test_translations_are_those_of_their_search(case):
-    """Beams of 3, no length penalty; the first word is forced where the family has one."""
-    settings = DecodeSettings(
-        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
-    )
-    src, tgt = case.pair.segmenters()
-    sources = [src.encode(line) for line in LINES[:12]]
-    found = translate(case.model, sources, settings, prefix=tgt.prefix)
-    forced = [case.rows[1][i] for i in tgt.prefix]
-    pad, start, end = (case.rows[1][i] for i in (PAD, 1, EOS))
-    texts = set()
-    for line, translation in zip(LINES, found, strict=False):
-        generated = case.small.model.generate(
-            torch.tensor([their_source(case, line)]), num_beams=3, length_penalty=0.0,
-            early_stopping="never", max_new_tokens=LONGEST, do_sample=False,
-            decoder_start_token_id=start, forced_bos_token_id=forced[0] if forced else None,
-            forced_eos_token_id=None, bad_words_ids=[[pad]],
-            logits_processor=[EndAtLongest(end, LONGEST)],
-        )[0].tolist()  # fmt: skip
-        expected = generated[1 : generated.index(end, 1)]
-        assert [case.rows[1][i] for i in translation.ids] == expected
-        if UNK not in translation.ids:
-            # Theirs leaves M2M100's code in.
-            theirs = case.small.tokenizer.decode(expected[len(forced) :], skip_special_tokens=True)
-            texts.add(tgt.decode(translation.ids))
-            assert tgt.decode(translation.ids) == " ".join(theirs.split())
-    assert len(texts) > 1
-    assert bool(forced) == (case.small.family not in ("marian", "pegasus", "mbart"))
-    for ids, translation in zip(sources, found, strict=True):
-        losses = token_losses(case.model, collate(ParallelText([ids], [translation.ids]), [0]))
-        assert translation.log_probability == pytest.approx(-losses.sum().item(), abs=1e-4)
+SEARCH = DecodeSettings(beam=2, length_penalty=0.6, max_length_factor=0.5, max_length_extra=6)
+FLAGS = ["--beam", 2, "--max-length-factor", 0.5, "--max-length-extra", 6]
+
+
+def test_commands_begin_translations_with_the_code(tmp_path):
+    """BLEU reads `de`, the model `deu_Latn`. Text of both sides begins with its code."""
+    text, dev, bpe = write_text(tmp_path / "train.txt"), tmp_path / "dev.txt", tmp_path / "bpe"
+    theirs = write_small("nllb_json", tmp_path / "theirs", text).folder
+    dev.write_text("\n".join(LINES[:12]) + "\n", encoding="utf-8")
+    flags = ["--pretrained", theirs, "--src-lang", "en", "--src-code", "eng_Latn"]
+    flags += ["--tgt-lang", "de", "--tgt-code", "deu_Latn", "--out-folder", bpe]
+    flags += ["--train-src", text, "--train-tgt", text, "--dev-src", dev, "--dev-tgt", dev]
+    assert run_script("segment", flags) == 0
+    given = ["--bpe", bpe, "--out", tmp_path / "model"]
+    assert run_script("import_model", ["--pretrained", theirs, *given]) == 0
+    pair, model = PairFolder(bpe), ModelFolder(tmp_path / "model").load()
+    src, tgt = pair.segmenters()
+    sources, code = [src.encode(line) for line in LINES[:12]], tgt.vocabulary.ids(["deu_Latn"])
+    assert tgt.language == "de" and tgt.prefix == pair.prefix() == code
+    for path, first in zip(pair.texts("dev"), ("eng_Latn", "deu_Latn"), strict=True):
+        assert all(line.split()[0] == first for line in path.read_text().splitlines())
+    translations = translate(model, sources, SEARCH, prefix=code)
+    assert all(translation.ids[:1] == code for translation in translations)
+    free = translate(model, sources, SEARCH)
+    assert [translation.ids for translation in free] != [t.ids for t in translations]
+    expected = [tgt.decode(translation.ids) for translation in translations]
+    assert not any("deu" in line for line in expected) and len(set(expected)) > 1
+    flags = ["--model", tmp_path / "model", "--bpe", bpe]
+    where = ["--source", dev, "--out", tmp_path / "out", "--facts", tmp_path / "facts"]
+    assert run_script("translate", [*flags, *FLAGS, *where]) == 0
+    assert (tmp_path / "out").read_text().splitlines() == expected
+    masked = MaskedModel(model, src, tgt, SEARCH)
+    under = masked.translations(LINES[:12], [(), (0, 5)], lambda count: None)
+    assert under[()] == expected and under[0, 5] != expected
+    out = tmp_path / "importance.csv"
+    assert run_script("importance", [*flags, "--out", out]) == 0
+    assert (read_head_values(out, "importance", model.grid) > 0).all()

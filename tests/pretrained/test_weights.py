@@ -5,15 +5,14 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained, small_pretrained
+from small_pretrained import KINDS, UNKNOWN, WORDS, saved_pretrained, small_pretrained
 
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
-from headcount.search.beam_search import translate
 from headcount_hf.pretrained.check import compare_with_library
+from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.weights import import_model
 
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
@@ -76,72 +75,23 @@ def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
         torch.testing.assert_close(gradient, gradients[1][name], atol=1e-10, rtol=0, msg=name)
 
 
-LONGEST = 12
-
-
-@torch.no_grad()
-def test_translations_are_those_of_their_search(pair):
-    """Beams of 3, no length penalty."""
-    theirs, ours = pair
-    settings = DecodeSettings(
-        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
-    )
-    found = translate(ours.model, TEXT.src, settings)
-    assert max(len(translation.ids) for translation in found) > 5
-    pad, start, end = (ours.tgt_rows[i] for i in (PAD, BOS, EOS))
-    for sentence, translation in zip(TEXT.src, found, strict=True):
-        generated = theirs.generate(
-            torch.tensor([[ours.src_rows[i] for i in [*sentence, EOS]]]),
-            num_beams=3, length_penalty=0.0, early_stopping="never", max_new_tokens=LONGEST,
-            do_sample=False, forced_eos_token_id=None, decoder_start_token_id=start,
-            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end, LONGEST)],
-        )[0].tolist()  # fmt: skip
-        assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
-
-
-def test_sentences_longer_than_its_positions(tmp_path):
-    saved_pretrained("bart", tmp_path)
-    model = import_model(tmp_path, UNKNOWN).model
-    long = collate(ParallelText([[5] * 64], [[5]]), [0])
-    message = (
-        r"a sentence of 65 subwords with its end, expected at most 64, .*model\.position_table"
-    )
-    with pytest.raises(UserError, match=message):
-        summed_loss(model, long)
-
-
-def change_config(folder, **values):
-    path = folder / "config.json"
-    found = json.loads(path.read_text()) | values
-    path.write_text(json.dumps({key: found[key] for key in found if found[key] != "gone"}))
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model_type": "t5"}, r"config\.json: model_type: expected one of marian, .*, found 't5'"),
-        ({"decoder_ffn_dim": 47}, r"decoder_ffn_dim: expected 48 as encoder_ffn_dim.*found 47"),
-        ({"activation_function": "tanh"}, "activation_function: .* relu, swish.*found 'tanh'"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected true.*found false"),
-        ({"pad_token_id": "gone"}, "pad_token_id: missing; expected a whole number"),
-        (
-            {"decoder_layers": 3},
-            r"the weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj",
-        ),
-        (
-            {"d_model": 64},
-            r"expected the shape \[66, 64\], .*json says, found \[66, 32\]",
-        ),
-        (
-            {"encoder_ffn_dim": 9, "decoder_ffn_dim": 9},
-            r"fc1.bias: expected the shape \[9\]",
-        ),
+        ({"decoder_layers": 3}, r"weights lack model\.decoder\.layers\.2\.encoder_attn\.k_proj"),
+        ({"d_model": 64}, r"expected the shape \[66, 64\], .*json says, found \[66, 32\]"),
+        ({"encoder_ffn_dim": 9, "decoder_ffn_dim": 9}, r"fc1.bias: expected the shape \[9\]"),
         ({"max_position_embeddings": 9}, r"embed_positions.weight: expected the shape \[11, 32\]"),
+        # A layer has four maps of attention, two of feed-forward and two norms, all with a bias.
+        ({"encoder_layers": 2}, r"16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias"),
+        # Else the probability of a word would count twice.
+        ({"pad_token_id": 2}, "expected three ids, found 2 as pad_token_id, 2 "),
     ],
 )
-def test_what_cannot_be_imported_is_named(tmp_path, values, message):
+def test_weights_and_ids_that_contradict_the_config_are_named(tmp_path, values, message):
     saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, **values)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
     with pytest.raises(UserError, match=message):
         import_model(tmp_path, UNKNOWN)
 
@@ -167,18 +117,6 @@ def with_weights(folder, **more):
     safetensors.torch.save_file(weights, path)
 
 
-def test_weights_that_a_config_does_not_know_are_no_smaller_model(tmp_path):
-    """A layer has four maps of attention, two of feed-forward and two norms, each with a bias."""
-    saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, encoder_layers=2)
-    told = (
-        r"expected the weights that config\.json describes and no others, "
-        r"found 16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias; "
-    )
-    with pytest.raises(UserError, match=told):
-        import_model(tmp_path, UNKNOWN)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_path):
     """A tied embedding under all of its names; sinusoids, under the name of older versions too."""
@@ -200,7 +138,7 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
     changed = tied["lm_head__weight"].clone()
     changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
     with_weights(tmp_path, lm_head__weight=changed)
-    with pytest.raises(UserError, match="expected the scores that transformers"):
+    with pytest.raises(UserError, match="expected the scores of transformers"):
         compare_with_library(import_model(tmp_path, UNKNOWN), TEXT)
 
 
@@ -241,10 +179,47 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
         import_model(tmp_path, UNKNOWN)
 
 
-def test_ids_of_the_padding_the_end_and_the_unknown_are_three(tmp_path):
-    """Else a word would be there twice, and its probability with it."""
-    saved_pretrained("bart", tmp_path)
-    change_config(tmp_path, pad_token_id=2)
-    told = r"expected three ids, found 2 as pad_token_id, 2 as the end's and 3 as that of unknown"
-    with pytest.raises(UserError, match=told):
-        import_model(tmp_path, UNKNOWN)
+GONE = object()
+
+
+def change(path, **values: object) -> None:
+    config = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: config[key] for key in config if config[key] is not GONE}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
+    """Of M2M100, alone, embeddings are scaled then, and attention has dropout."""
+    import transformers
+
+    saved_pretrained(kind, tmp_path)
+    optional = ("scale_embedding", "tie_word_embeddings", "dropout", "attention_dropout")
+    shared = ("share_encoder_decoder_embeddings", "decoder_vocab_size")
+    lacking = (*optional, *shared) if kind != "marian_apart" else (*optional, "decoder_vocab_size")
+    change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
+    code = {"src_end": 251} if kind == "mbart" else {}  # of a language, behind the end
+    check = compare_with_library(import_model(tmp_path, UNKNOWN, **code), TEXT)
+    assert check["largest_gap"] <= 1e-5 * check["largest_score"]
+    theirs = transformers.AutoConfig.from_pretrained(tmp_path)
+    ours = Config.read(tmp_path).settings()
+    for key in ("scale_embedding", "dropout", "attention_dropout"):
+        assert getattr(ours, key) == getattr(theirs, key), key
+    assert ours.scale_embedding == (kind == "m2m_100")
+
+
+@pytest.mark.parametrize(("kind", "width"), [("marian", 33), ("pegasus", 33), ("m2m_100", 2)])
+def test_sinusoids_need_an_even_width(tmp_path, kind, width):
+    saved_pretrained(kind, tmp_path)
+    one = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
+    change(tmp_path / "config.json", d_model=width, **one)
+    with pytest.raises(UserError, match="config.json: d_model: "):
+        Config.read(tmp_path)
+
+
+def test_only_mbart_is_told_elsewhere_what_translations_begin_with(tmp_path):
+    saved_pretrained("mbart", tmp_path)
+    for nothing in (None, GONE):
+        change(tmp_path / "config.json", decoder_start_token_id=nothing)
+        assert import_model(tmp_path, UNKNOWN, start=250).tgt_rows[1] == 250
+        with pytest.raises(UserError, match=r"decoder_start_token_id: expected an id, found none"):
+            import_model(tmp_path, UNKNOWN)

@@ -1,7 +1,4 @@
-"""A classifier of sentence pairs from the Hugging Face library, under masks of its heads.
-
-They are removed one by one, all but one, and in steps: accuracy instead of BLEU.
-"""
+"""Accuracy of a Hugging Face classifier of sentence pairs under masks of its heads."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +20,10 @@ from headcount.ablation.ablation import (
     read_single_effects,
     resamples_for,
 )
-from headcount.ablation.masked_bleu import Differences, point_rows
+from headcount.ablation.masked_bleu import Differences
 from headcount.ablation.pruning_orders import list_curves
-from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
+from headcount.ablation.pruning_profile import write_curves
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads, head_masks
@@ -34,13 +31,12 @@ from headcount.base.settings.ablation import AblationSettings, ClassifierSetting
 from headcount.base.settings.names import nearest
 from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
-from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
+from headcount.scoring.bootstrap import compare_classifiers
 from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.hooks.hooked_encoder import HookedEncoder
 
-LONGEST = 128  # subwords of a pair; longer ones are cut
-_NEAR = 1e-3  # of the largest logit: far above what rounding does
-_NUMBERED = re.compile(r"label_\d+")  # what the library calls a label that nobody named
+LONGEST = 128  # subwords of a pair, which is cut there
+_NUMBERED = re.compile(r"label_\d+")  # the library's name of a label without a name
 
 
 @dataclass(frozen=True)
@@ -53,12 +49,7 @@ class Classifier:
 
     @classmethod
     def load(cls, folder: Path, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
-        """Return the model in a folder.
-
-        `labels`: names in the order of their numbers; without any the model's own. Raises
-        EnvironmentFault where the library or the device is missing, UserError where the model is,
-        and for labels that do not fit it.
-        """
+        """Return the model in a folder, with labels as `number_labels` reads them."""
         place = pick_device(device)
         tokeniser, model = read_classifier(folder)
         known = [label for _, label in sorted(model.config.id2label.items())]
@@ -70,10 +61,8 @@ class Classifier:
         """Return numbers of the pairs' labels. Raises UserError for an unknown label."""
         for pair in pairs:
             if pair.label.lower() not in self.labels:
-                raise UserError(
-                    f"label {pair.label!r}: the model has {', '.join(self.labels)}; "
-                    f"{nearest(pair.label, self.labels)}; is it trained for this task?"
-                )
+                known = f"{', '.join(self.labels)}; {nearest(pair.label, self.labels)}"
+                raise UserError(f"label {pair.label!r}: expected one of the model's, {known}")
         return np.array([self.labels[pair.label.lower()] for pair in pairs])
 
     def correct(
@@ -83,34 +72,22 @@ class Classifier:
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
     ) -> dict[Heads, np.ndarray]:
-        """Return for each set of heads masked which pairs are right, [pairs] of 0 and 1.
-
-        Layers below the first masked one run once a batch.
-        """
-        gold, checked = self.gold(pairs), False
+        """Return 1 for every correct pair, else 0, [pairs], by set of masked heads."""
+        gold = self.gold(pairs)
         masks = torch.from_numpy(head_masks(sets, self.encoder.grid.size))
-        found = np.zeros((len(sets), len(pairs)))
+        right = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
-                with self.encoder.recorded() as recorded:
-                    whole = self.encoder.model(**inputs).logits
-                entering = list(recorded.values())
-                checked = checked or self._goes_on(inputs, entering, whole)
                 for number, mask in enumerate(masks):
-                    layer = self.encoder.first_masked(mask)
-                    with self.encoder.resumed(layer, entering[layer]):
-                        guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
-                    found[number, places] = guesses == gold[places]
+                    guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
+                    right[number, places] = guesses == gold[places]
                     done(len(places))
-        return dict(zip(sets, found, strict=True))
+        return dict(zip(sets, right, strict=True))
 
     def importance(
         self, pairs: Sequence[Example], silent: Heads = (), batch: int = 32
     ) -> np.ndarray:
-        """Return the mean over pairs of |∂L/∂ξ| at ξ = 1, [heads]; nats, larger is more important.
-
-        Of silent heads, whose ξ is 0, it is 0: they are not there. Source: Michel et al. 2019.
-        """
+        """Return mean |∂L/∂ξ| at ξ = 1 over pairs, [heads], in nats (Michel et al. 2019)."""
         gold = torch.from_numpy(self.gold(pairs)).to(self.encoder.device)
         total = np.zeros(self.encoder.grid.size)
         self.encoder.model.requires_grad_(False)
@@ -124,25 +101,6 @@ class Classifier:
         total[list(silent)] = 0
         return total / len(pairs)
 
-    def _goes_on(
-        self, inputs: dict[str, Tensor], entering: Sequence[Tensor], whole: Tensor
-    ) -> bool:
-        """Return True if the model gives the same logits when it goes on from any layer.
-
-        Raises UserError where it does not: then the library does more between its layers.
-        """
-        for layer, states in enumerate(entering):
-            with self.encoder.resumed(layer, states):
-                gap = float((self.encoder.model(**inputs).logits - whole).abs().max())
-            if not gap <= _NEAR * max(1.0, float(whole.abs().max())):  # nan, too
-                raise UserError(
-                    f"{type(self.encoder.model).__name__}: expected the same logits when the model "
-                    f"goes on from layer {layer}, found others by up to {gap:.1e}; name a model "
-                    "whose layers follow one another, such as BERT, RoBERTa or DeBERTa without "
-                    "convolution"
-                )
-        return True
-
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
         with self.encoder.multiplied(multiplier.to(self.encoder.device)):
             return self.encoder.model(**inputs).logits
@@ -150,7 +108,7 @@ class Classifier:
     def _batches(
         self, pairs: Sequence[Example], size: int
     ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-        """Give places, and model inputs where the model is; pairs of like length together."""
+        """Yield places and model inputs on the device, pairs of similar length together."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].first + pairs[n].second))
         for start in range(0, len(order), size):
             places = order[start : start + size]
@@ -172,12 +130,12 @@ def write_classifier_ablation(
 
     They have the columns of ablation.csv, pruning_profile.csv and its areas, with `accuracy` in
     percent in place of `bleu`. `files`: labelled pairs by test set, `DEV` before `matched` and
-    `mismatched`. Importance is measured on dev, pruning scored on matched. Raises
-    UserError for pairs without a label that the model knows.
+    `mismatched`. Importance is measured on dev, pruning scored on matched. Raises UserError for
+    unknown labels.
     """
     tests = {test: read_pairs(path, settings.pairs) for test, path in files.items()}
     for pairs in tests.values():
-        classifier.gold(pairs)  # refuses labels before any work
+        classifier.gold(pairs)  # refuse labels before any work
     grid = classifier.encoder.grid
     samples = resamples_for(grid)
 
@@ -193,23 +151,19 @@ def write_classifier_ablation(
     pruning = AblationSettings(**settings.model_dump(include={*PruningSteps.model_fields}))
     ranked = partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
-    points = [point for curve in curves for point in curve.points()]
-    found = compare("matched", [point.heads for point in points], 1000)
-    rows = point_rows(grid, "matched", points, found)
-    write_result(out / "classifier_profile.csv", accuracy_columns(PROFILE_COLUMNS), rows, facts)
-    areas = area_rows("matched", curves, {heads: each.scores for heads, each in found.items()})
-    write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
+    scores = compare("matched", [heads for curve in curves for heads in curve.sets], 1000)
+    columns, profile = accuracy_columns(PROFILE_COLUMNS), out / "classifier_profile.csv"
+    write_curves(grid, "matched", curves, scores, {}, columns, profile, facts)
 
 
 def compare_masks(
     classifier: Classifier, pairs: list[Example], sets: Sequence[Heads], samples: int
 ) -> Differences:
-    """Return the accuracy of each set of heads masked against no mask, by paired bootstrap."""
+    """Return the accuracy under every mask against no mask, by paired bootstrap."""
     distinct = list(dict.fromkeys([(), *sets]))
     with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
         right = classifier.correct(pairs, distinct, bar.update)
-    scores = resample_accuracy(list(right.values()), samples)
-    judged = judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
+    judged = compare_classifiers(list(right.values()), samples)
     return dict(zip(right, judged, strict=True))
 
 
@@ -219,26 +173,21 @@ def accuracy_columns(columns: Sequence[str]) -> list[str]:
 
 
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
-    """Return the number of each label by its name in lower case: `named`, or else `known`.
-
-    Both stand in the order of their numbers. Raises UserError where neither names the labels, and
-    for names that are not one for each label, or none of the model's where it has names.
-    """
+    """Return the number of every label, `named` or else `known` ones in their order."""
     known, named = ([label.lower() for label in labels] for labels in (known, named))
     nameless = all(_NUMBERED.fullmatch(label) for label in known)
     if not named and nameless:
         raise UserError(
-            f"--labels: the model calls its labels {', '.join(known)}, which does not tell what "
-            "they mean; name them in this order, such as --labels contradiction neutral entailment"
+            f"--labels: the model's labels are {', '.join(known)}; name them in this order, such "
+            "as --labels contradiction neutral entailment"
         )
     if named and (len(named) != len(known) or len(set(named)) < len(named)):
         raise UserError(
-            f"--labels: expected {len(known)} different names with spaces between, one for each of "
+            f"--labels: expected {len(known)} different names, one for every one of "
             f"{', '.join(known)}; found {', '.join(named)}"
         )
     for label in named:
         if not nameless and label not in known:
-            raise UserError(
-                f"--labels: {label!r} is none of the model's labels; {nearest(label, known)}"
-            )
+            hint = nearest(label, known)
+            raise UserError(f"--labels: the model has no label {label!r}; {hint}")
     return {label: number for number, label in enumerate(named or known)}

@@ -28,19 +28,17 @@ def fine_tune_classifier(
 ) -> None:
     """Write `model/` and `fine_tuning.json` into a folder.
 
-    `start`: the folder of a model, whose classifying layer is drawn by the seed unless it has one
-    for these labels. After each epoch a state lies in `states`, from which a call goes on whose
-    `origin` has the same settings, seed, code, inputs and versions, on the same kind of device. It
-    is removed in the end; under an engine the outputs take its place until they are on record
-    (workflow/engines/records.py), so that nothing is fine-tuned again. On a CPU the weights follow
-    from the seed to the last bit. Raises UserError for a model that cannot be read, and
-    EnvironmentFault where library or device is missing.
+    `start`: folder of a model. The seed draws its classifying layer if it has none for these
+    labels. `states` gets a state after every epoch, from which a call resumes with the same
+    settings, seed, code, inputs, versions and kind of device. Under an engine the outputs replace
+    it until they are on record (workflow/engines/records.py). On a CPU, the weights are equal to
+    the bit. Raises as `read_classifier` and `pick_device` do.
     """
     device = pick_device(settings.device).type
     mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])
     finished = FinishedSet(mine / "finished")
     if finished.is_whole():
-        print(f"fine-tuned before; outputs taken from {finished.folder}", file=sys.stderr)
+        print(f"outputs taken from {finished.folder}", file=sys.stderr)
     else:
         with finished.written(out) as folder:
             facts = _fine_tune(start, pairs, settings, seed, mine, folder / "model")
@@ -50,7 +48,7 @@ def fine_tune_classifier(
     finished.place(out)
     if not command.has_engine():
         remove_folder(mine)
-        if not any(states.iterdir()):  # beside it may lie other runs' states, and other files
+        if not any(states.iterdir()):  # other runs' states may be there
             states.rmdir()
 
 
@@ -62,47 +60,39 @@ def _fine_tune(
     states: Path,
     out: Path,
 ) -> dict[str, Any]:
-    """Fine-tune, or go on from the last of `states`; write model and tokeniser; return facts."""
+    """Fine-tune, or resume from the last of `states`, write the model, and return facts."""
     library = training_library()
     library.set_seed(seed)
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)
-    rows = _encoded(pairs, tokeniser, model.config.label2id)
+    texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
+    encoded["labels"] = [model.config.label2id[pair.label.lower()] for pair in pairs]
+    rows = [dict(zip(encoded, row, strict=True)) for row in zip(*encoded.values(), strict=True)]
+    whole = (path.parent for path in states.glob("checkpoint-*/trainer_state.json"))
+    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
     trainer = library.Trainer(
         model=model,
         args=_arguments(library, settings, seed, states, len(rows), model.config.hidden_size),
         train_dataset=rows,
         data_collator=library.DataCollatorWithPadding(tokeniser),
     )
-    done = trainer.train(resume_from_checkpoint=_last_state(states))
+    done = trainer.train(resume_from_checkpoint=last and str(last))
     model.save_pretrained(out, max_shard_size="100GB")
     tokeniser.save_pretrained(out)
-    for path in out.iterdir():  # others depend on the tokeniser, and none of them is needed
+    for path in out.iterdir():  # other files are not needed
         if path.name not in CLASSIFIER_FILES:
             path.unlink()
     return {"pairs": len(rows), "labels": names, "updates": done.global_step}
 
 
-def _encoded(
-    pairs: Sequence[Example], tokeniser: Any, numbers: dict[str, int]
-) -> list[dict[str, Any]]:
-    """Return the pairs as the library's trainer takes them; `numbers`: of the labels."""
-    texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
-    encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
-    return [
-        {name: values[place] for name, values in encoded.items()}
-        | {"labels": numbers[pair.label.lower()]}
-        for place, pair in enumerate(pairs)
-    ]
-
-
 def _arguments(
     library: Any, settings: FineTuningSettings, seed: int, states: Path, pairs: int, width: int
 ) -> Any:
-    """Return arguments of the library's trainer: nothing is reported, and only states are saved."""
+    """Return arguments of the library's trainer, which reports nothing and saves only states."""
     updates = -(-pairs // settings.batch) * settings.epochs
     device = pick_device(settings.device)
-    told = library.TrainingArguments(
+    arguments = library.TrainingArguments(
         output_dir=str(states),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch,
@@ -118,11 +108,5 @@ def _arguments(
         logging_steps=max(1, updates // 100),
         report_to="none",
     )
-    told._n_gpu = min(1, told.n_gpu)  # of several it would take a batch each
-    return told
-
-
-def _last_state(states: Path) -> str | None:
-    """Return the newest state that was saved whole; none at the beginning."""
-    whole = (path.parent for path in states.glob("checkpoint-*/trainer_state.json"))
-    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default="")) or None
+    arguments._n_gpu = min(1, arguments.n_gpu)  # it would take a batch on every GPU
+    return arguments

@@ -1,29 +1,62 @@
-"""Our model as a CTranslate2 model: the same function, computed by its C++ engine.
+"""Our model as a CTranslate2 model, the same function.
 
-CTranslate2 wants one head count per side, and at least one head. A layer with fewer gets silent
-ones: zero rows in W_Q, W_K and W_V, zero columns in W_O.
+CTranslate2 wants one head count per side, and at least one head. Zero rows in W_Q, W_K and W_V and
+zero columns in W_O fill layers up that have fewer.
+
+On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without VNNI, which comes with
+AVX-512 there, oneDNN adds products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and
+translations are noise without a warning. MKL was right on an AMD Zen 3. CTranslate2 reads the
+choice when it is imported, so this module makes it before.
 """
 
+import os
+import platform
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from headcount.base.errors import EnvironmentFault
+from headcount.base.packages import optional_package
 from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
-from headcount_hf.export.ctranslate2_package import load_ctranslate2
 
 POSITIONS = 1024
-"""Longest source and target, EOS counted, of a model that knows any position."""
+"""Longest source and target, EOS counted, of a model with sinusoidal positions."""
 
 _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
+def _is_narrow() -> bool:
+    """Return True for an x86 processor without AVX-512."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return platform.machine() in ("x86_64", "AMD64") and not capability.startswith("AVX512")
+
+
+if _is_narrow():
+    os.environ.setdefault("CT2_USE_MKL", "1")
+
+
+def load_ctranslate2() -> ModuleType:
+    """Return the package. Raises EnvironmentFault with the line that installs it."""
+    return optional_package("ctranslate2", "CTranslate2 models", "run: pip install -e '.[export]'")
+
+
+def refuse_overflow(package: ModuleType) -> None:
+    """Raise EnvironmentFault if its int8 would overflow: on x86 CPUs, only MKL offers int16."""
+    if _is_narrow() and "int16" not in package.get_supported_compute_types("cpu"):
+        raise EnvironmentFault(
+            "int8: expected CTranslate2 to multiply by MKL on this processor without AVX-512, "
+            "found oneDNN, whose int8 overflows; set CT2_USE_MKL=1, or take engine ctranslate2"
+        )
+
+
 def positions_of(model: Transformer) -> int:
-    """Return how many positions an export of the model knows."""
+    """Return the number of positions in an export of the model."""
     return model.settings.position_table or POSITIONS
 
 
@@ -34,10 +67,7 @@ def padded_heads(model: Transformer) -> tuple[int, int]:
 
 
 def export(model: Transformer, src_words: Vocabulary, tgt_words: Vocabulary, folder: Path) -> None:
-    """Write a folder that `ctranslate2.Translator` loads; fp32, quantised when it is loaded.
-
-    The translator wants pieces without EOS, and gives such pieces.
-    """
+    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS."""
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {
         "pre_norm": settings.norm == "pre",
@@ -82,14 +112,14 @@ def _describe_vocabularies(spec: Any, src_words: Vocabulary, tgt_words: Vocabula
 
 
 def _positions(model: Transformer, side: int) -> Tensor:
-    """Return the vectors of positions of a side, [p, d]: its table, or as many sinusoids."""
+    """Return the position vectors of a side, [p, d]: its table, or sinusoids."""
     if model.position_tables:
         return model.position_tables[side]
     return sinusoids(POSITIONS, model.settings.d_model)
 
 
 def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: int) -> None:
-    """Fill layers, and the last norm: an identity in post-norm models, which have none."""
+    """Fill the layers, and the last norm of pre-norm models."""
     if isinstance(last_norm, nn.LayerNorm):
         _fill_norm(spec.layer_norm, last_norm)
     for into, layer in zip(spec.layer, layers, strict=True):
@@ -103,7 +133,7 @@ def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: in
 
 
 def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, heads: int) -> None:
-    """Fill W_Q, W_K and W_V in one matrix for self-attention, else W_Q apart from the others."""
+    """Fill W_Q, W_K and W_V, in one matrix for self-attention, else W_Q alone."""
     missing = (heads - attention.heads) * attention.d_head
     weights = [_with_zero_rows(part, missing) for part in attention.inputs.weight.chunk(3)]
     biases = [_with_zero_rows(part, missing) for part in attention.inputs.bias.chunk(3)]

@@ -1,4 +1,4 @@
-"""Models written for other programs: CTranslate2 and Hugging Face's library."""
+"""Export of models for CTranslate2 and Hugging Face's library."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,14 @@ from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import Form, copy_segmenters, own_form, write_export
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.agreement import OpenExported
-from headcount_hf.export.ctranslate2_export import export, padded_heads, positions_of
-from headcount_hf.export.ctranslate2_package import load_ctranslate2
+from headcount_hf.export.ctranslate2_export import (
+    export,
+    load_ctranslate2,
+    padded_heads,
+    positions_of,
+)
 from headcount_hf.export.ctranslate2_search import CTranslate2Search
-from headcount_hf.export.exported import Exported
+from headcount_hf.export.exported import Exported, OpenExported
 from headcount_hf.export.huggingface_export import form_of_imported, form_of_ours
 from headcount_hf.export.huggingface_search import HuggingFaceSearch, own_sides
 from headcount_hf.pretrained.imports import imported_files, their_words
@@ -25,12 +28,12 @@ from headcount_hf.pretrained.segment import LANGUAGE_CODES
 FORMS = ("headcount", "ctranslate2", "huggingface")
 
 Check = Callable[[OpenExported], object]
-"""What compares a written model with ours; raises HeadcountError where they differ."""
+"""Comparison of a written model with ours, which raises HeadcountError where they differ."""
 
 
 @dataclass(frozen=True)
 class _Opened(Form):
-    """A form, and what opens a folder of it in its program."""
+    """A form, and a function that opens a folder of it in its program."""
 
     open: Callable[[Path, DecodeSettings], Exported] | None = None
 
@@ -43,11 +46,7 @@ def export_model(
     origin: dict[str, Any],
     check: Check | None = None,
 ) -> str:
-    """Write a model in one of `FORMS`; return a summary. See `write_export` for the rest.
-
-    `pretrained`: the folder that the model was imported from, which `huggingface` follows. Raises
-    UserError for what the form cannot express.
-    """
+    """Write a model in one of `FORMS`, as `write_export` does, and return a summary."""
     if form not in FORMS:
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
     if pretrained and form != "huggingface":
@@ -59,7 +58,7 @@ def export_model(
     written = _as_huggingface(what, pretrained) if hugging_face else _as_ctranslate2(what)
 
     def checked(part: Path) -> object:
-        """Compare what was written aside; messages have the name that the folder will have."""
+        """Compare the files before the folder has its name, with this name in messages."""
         try:
             return check(lambda settings: written.open(part, settings))
         except HeadcountError as fault:
@@ -79,26 +78,21 @@ def files_of(
 
 
 def _as_ctranslate2(what: Deployed) -> _Opened:
-    load_ctranslate2()  # first of all: without it there is nothing to do
+    load_ctranslate2()  # before any other work
     encoder, decoder = padded_heads(what.model)
-    sides = what.pair.segmenters()
-    src, tgt = (side.vocabulary for side in sides)
+    sides, positions = what.pair.segmenters(), positions_of(what.model)
 
     def save(part: Path) -> None:
-        export(what.model, src, tgt, part)
+        export(what.model, *(side.vocabulary for side in sides), part)
         copy_segmenters(what, part, (SEGMENTATION, *CODES))
 
-    summary = (
-        f"{encoder} heads in every layer of the encoder, {decoder} in those of the decoder, "
-        "silent ones included"
+    return _Opened(
+        save,
+        f"{encoder} heads in every layer of the encoder, {decoder} in those of the decoder, masked "
+        "ones included",
+        {"heads_a_layer": {"encoder": encoder, "decoder": decoder}, "positions": positions},
+        lambda folder, settings: CTranslate2Search(folder, sides, settings, positions),
     )
-    positions = positions_of(what.model)
-
-    def opened(folder: Path, settings: DecodeSettings) -> Exported:
-        return CTranslate2Search(folder, sides, settings, positions)
-
-    facts = {"heads_a_layer": {"encoder": encoder, "decoder": decoder}, "positions": positions}
-    return _Opened(save, summary, facts, opened)
 
 
 def _as_huggingface(what: Deployed, pretrained: Path | None) -> _Opened:
@@ -116,11 +110,9 @@ def _as_huggingface(what: Deployed, pretrained: Path | None) -> _Opened:
     positions = form.theirs.config.max_position_embeddings
 
     def opened(folder: Path, settings: DecodeSettings) -> Exported:
-        sides = what.pair.segmenters()
-        search = HuggingFaceSearch(folder, sides, settings, positions, form.rows)
+        search = HuggingFaceSearch(folder, what.pair.segmenters(), settings, positions, form.rows)
         if pretrained:
-            codes = what.pair.segmentation()[LANGUAGE_CODES]
-            search.own_sides = own_sides(search, folder, codes)
+            search.own_sides = own_sides(search, folder, what.pair.segmentation()[LANGUAGE_CODES])
         return search
 
     facts = {"model_type": form.model_type, "silent_heads": form.silent, "positions": positions}

@@ -1,8 +1,7 @@
-"""Our model as a folder of Hugging Face's library: the same function, computed by theirs.
+"""Our model as a folder of Hugging Face's library, the same function.
 
-Their layers all have as many heads, d_model / width of them. Heads that ours lacks are silent
-there: zero rows in W_Q, W_K and W_V, zero columns in W_O. So the folder is as large as the whole
-model's, and no faster.
+Every layer of theirs has d_model / width heads. Zero rows in W_Q, W_K and W_V and zero columns in
+W_O replace heads that ours lacks, so the folder is as large as the whole model and no faster.
 """
 
 import shutil
@@ -23,6 +22,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.exported import Rows
 from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
 from headcount_hf.pretrained.languages import GENERATION
 from headcount_hf.pretrained.library import (
@@ -35,24 +35,20 @@ from headcount_hf.pretrained.library import (
 from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.weights import fill_theirs
 
-_SIDES = ("encoder", "decoder")
-
-Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
-
 
 @dataclass(frozen=True)
 class HuggingFaceForm:
-    """The library's model, and which of their words stands behind each of our ids."""
+    """A model of the library, and its word for every id of ours."""
 
     theirs: nn.Module
     rows: Rows
     silent: int  # heads
-    pretrained: Path | None = None  # where the tokeniser lies
-    start: int | None = None  # the word that translations begin with, where it is a new one
+    pretrained: Path | None = None  # folder with the tokeniser
+    start: int | None = None  # new word that translations begin with
 
     @property
     def model_type(self) -> str:
-        """Return the family's name."""
+        """Name of the family."""
         return self.theirs.config.model_type
 
     def save(self, folder: Path) -> None:
@@ -60,7 +56,7 @@ class HuggingFaceForm:
         self.theirs.save_pretrained(folder, max_shard_size="100GB")
         if self.pretrained is None:
             return
-        (folder / GENERATION).unlink(missing_ok=True)  # the makers' own search, if any
+        (folder / GENERATION).unlink(missing_ok=True)  # the makers' file is copied, if any
         for path in input_files(self.pretrained, PRETRAINED_SOURCES):
             if path.name != CONFIG and ".safetensors" not in path.name:
                 shutil.copyfile(path, folder / path.name)
@@ -68,14 +64,14 @@ class HuggingFaceForm:
             self._add_start(folder)
 
     def _add_start(self, folder: Path) -> None:
-        """Make what translations begin with a special word of the tokeniser in a folder."""
+        """Add the start of translations to the tokeniser in a folder, as a special word."""
         tokeniser = open_tokeniser(folder)
         name = f"<decoder_start_{self.start}>"
         tokeniser.add_tokens([name], special_tokens=True)
-        if tokeniser.convert_tokens_to_ids(name) != self.start:
+        if (number := tokeniser.convert_tokens_to_ids(name)) != self.start:
             raise UserError(
                 f"{self.pretrained}: expected a tokeniser whose next id is {self.start}, found "
-                f"{tokeniser.convert_tokens_to_ids(name)}; take --to ctranslate2"
+                f"{number}; take --to ctranslate2"
             )
         tokeniser.save_pretrained(folder)
         search = folder / GENERATION
@@ -83,35 +79,27 @@ class HuggingFaceForm:
             write_json(search, read_json(search) | {"decoder_start_token_id": self.start})
 
     def summary(self) -> str:
-        """Return what a person should know of the folder."""
+        """Return the family, the size and the limits of the folder in words."""
         size = sum(weight.nbytes for weight in self.theirs.parameters()) / 1e6
-        text = (
-            "the tokenizer's files are those of the imported model"
-            if self.pretrained
-            else "ids are ours, and no tokenizer of theirs cuts text into them: "
-            "headcount.load(MODEL) has encode and decode"
-        )
+        text = "ids are ours: headcount.load(MODEL) has encode and decode"
+        if self.pretrained:
+            text = "the tokenizer's files are those of the imported model"
         return (
-            f"a {self.model_type} of {size:.1f} MB; {self.silent} of its heads "
-            "are silent, rows and columns of zeros, so that it is no smaller and no faster than "
-            f"with all of them (--to ctranslate2 and --to headcount are); {text}"
+            f"a {self.model_type} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
+            f"no smaller and no faster than the whole model (--to ctranslate2 is); {text}"
         )
 
 
 def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
-    """Return a model that was trained here: Marian with layer norm after each sum, else Pegasus.
-
-    `heads`: the places of its heads among all. Their ε of layer norm is 1e-5, whatever ours is.
-    Raises UserError for what neither can express.
-    """
+    """Return our model as a Marian (post-norm) or a Pegasus (pre-norm)."""
     kind = "pegasus" if model.settings.norm == "pre" else "marian"
     _check_ours(model, kind)
     library, values = of_hugging_face("transformers", SEQ2SEQ), _values_of_ours(model, kind)
     whole, silent = _with_all_heads(model, heads, values["encoder_attention_heads"])
     theirs = library.AutoModelForSeq2SeqLM.from_config(library.AutoConfig.for_model(kind, **values))
     config = Config.model_validate(values | {"folder": Path(), "model_type": kind})
-    rows = tuple(list(range(each.num_embeddings)) for each in _embeddings(model))
-    fill_theirs(theirs, whole, config, *rows)
+    rows = tuple(list(range(table.num_embeddings)) for table in _embeddings(model))
+    fill_theirs(theirs, whole, config, rows)
     theirs.generation_config = library.GenerationConfig(
         decoder_start_token_id=BOS,
         pad_token_id=PAD,
@@ -127,11 +115,10 @@ def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
 def form_of_imported(
     model: Transformer, heads: Sequence[Head], folder: Path, rows: Rows
 ) -> HuggingFaceForm:
-    """Return a model that was imported from a folder, or came of one, as another of its family.
+    """Return a model that was imported from a folder, and perhaps changed, in its own family.
 
-    What was not changed since goes back to the bit. `heads`: the places of its heads in the
-    imported model; `rows`: those that importing gave. Raises UserError for a folder of another
-    model.
+    Unchanged weights stay equal to the bit. `heads`: addresses of its heads in the imported model.
+    `rows`: the import's. Raises UserError for a folder of another model.
     """
     config = Config.read(folder)
     _check_imported(model, config)
@@ -141,14 +128,15 @@ def form_of_imported(
         theirs = _with_word(theirs, config, start, len(ids[1]))
     theirs.generation_config = type(theirs.generation_config)()  # the makers' file is copied
     whole, silent = _with_all_heads(model, heads, config.encoder_attention_heads)
-    fill_theirs(theirs, whole, config, *ids)
+    fill_theirs(theirs, whole, config, ids)
     return HuggingFaceForm(theirs, rows, silent, folder, start)
 
 
 def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.Module:
     """Return their model with room for one more word, with which translations begin."""
     theirs.config.decoder_start_token_id = start
-    for key in ("vocab_size", "decoder_vocab_size") if config.joint else ("decoder_vocab_size",):
+    shared = config.share_encoder_decoder_embeddings
+    for key in ("vocab_size", "decoder_vocab_size")[not shared :]:
         if hasattr(theirs.config, key):
             setattr(theirs.config, key, words)
     larger = type(theirs)(theirs.config).eval()
@@ -161,56 +149,50 @@ def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.
 def _words(
     model: Transformer, config: Config, rows: Rows
 ) -> tuple[tuple[list[int], list[int]], Rows, int | None]:
-    """Return for each of their words our id, for each of our ids their word, and a new word.
+    """Return our id of each of their words, the rows, and the new word if one is needed.
 
-    What translations begin with has an id of its own here. As long as its row is the copy that
-    importing made, the word that it was copied from stands for it. Once it was trained, it becomes
-    a word of its own there, which is returned; its bias keeps it out of translations. Its id is
-    the first without a piece, so that the tokenizer can know it; rows that only fill the embedding
-    up move behind it.
+    Our start of translations is a copy of a word. Once it was trained, it needs a word of its own,
+    which a bias keeps out of translations. The id of this word is the first without a piece, so
+    that the tokenizer can have it, and unused rows of the embedding move behind it.
     """
-    src, tgt = (_by_row(each) for each in rows)
-    tables = [each.weight for each in _embeddings(model)]
-    if config.joint and not torch.equal(tables[0][src], tables[1][tgt]):
+    src, tgt = (_by_row(side) for side in rows)
+    tables = [table.weight for table in _embeddings(model)]
+    shared = config.share_encoder_decoder_embeddings
+    if shared and not torch.equal(tables[0][src], tables[1][tgt]):
         raise UserError(
-            f"{config.path}: expected an embedding for each side, found one that both share; those "
-            "of this model were trained apart, take --to ctranslate2"
+            f"{config.path}: expected an embedding for every side, found one that both share, but "
+            "this model's were trained apart; take --to ctranslate2"
         )
     if torch.equal(tables[1][BOS], tables[1][tgt[rows[1][BOS]]]):
         return (src, tgt), rows, None
     if not config.family.output_bias:
         raise UserError(
-            f"{config.path}: model_type: expected one with a bias of words, found "
-            f"{config.model_type!r}: what this model begins translations with was trained and "
-            "needs a word of its own there, which nothing would close; take --to ctranslate2"
+            f"{config.path}: model_type: expected one with an output bias, found "
+            f"{config.model_type!r}: it would generate the trained start of translations as a "
+            "word; take --to ctranslate2"
         )
-    start = first_free(config)
-    tgt += [BOS] * (start - len(tgt))  # as closed as the start, where sources have more words
-    moved = [[row + (row >= start) for row in each] for each in rows]
+    start = read_pieces(config).first_free
+    tgt += [BOS] * (start - len(tgt))  # unused, where sources have more words
+    moved = [[row + (row >= start) for row in side] for side in rows]
     moved[1][BOS] = start
-    sides = (moved[0] if config.joint else rows[0]), moved[1]
+    sides = (moved[0] if shared else rows[0]), moved[1]
     return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
 
 
-def first_free(config: Config) -> int:
-    """Return the first id behind the pieces of both sides."""
-    return read_pieces(config).first_free
-
-
 def _by_row(rows: list[int]) -> list[int]:
-    """Return for each of their words our id, which is never BOS."""
+    """Return our id of each of their words, which is never BOS."""
     return sorted((place for place in range(len(rows)) if place != BOS), key=rows.__getitem__)
 
 
 def _with_all_heads(
     model: Transformer, heads: Sequence[Head], count: int
 ) -> tuple[Transformer, int]:
-    """Return the model with `count` heads in every layer, and how many of them are silent."""
+    """Return the model with `count` heads in every layer, and the number of added ones."""
     for head in heads:
         if head.head >= count:
             raise UserError(
-                f"{head.label()}: expected heads below {count}, as many as Hugging Face's layers "
-                "have at this width (d_model / d_head); take --to ctranslate2"
+                f"{head.label()}: expected heads below {count}, which is d_model / d_head; take "
+                "--to ctranslate2"
             )
     whole = restore_heads(model, heads, count)
     return whole, whole.grid.size - model.grid.size
@@ -221,9 +203,9 @@ def _embeddings(model: Transformer) -> tuple[nn.Embedding, nn.Embedding]:
 
 
 def _values_of_ours(model: Transformer, kind: str) -> dict[str, Any]:
-    """Return what config.json says of a model that was trained here."""
+    """Return config.json of a model that was trained here."""
     settings = model.settings
-    src, tgt = (each.num_embeddings for each in _embeddings(model))
+    src, tgt = (table.num_embeddings for table in _embeddings(model))
     values = settings.model_dump(include=SAME) | {
         "vocab_size": src,
         "activation_function": settings.activation,
@@ -235,7 +217,7 @@ def _values_of_ours(model: Transformer, kind: str) -> dict[str, Any]:
         "decoder_start_token_id": BOS,
         "forced_eos_token_id": None,
     }
-    for side in _SIDES:
+    for side in ("encoder", "decoder"):
         values[f"{side}_ffn_dim"] = settings.d_ff
         values[f"{side}_attention_heads"] = settings.d_model // settings.head_width
     if kind == "marian":
@@ -248,40 +230,33 @@ def _check_ours(model: Transformer, kind: str) -> None:
     """Raise UserError naming the first setting that neither a Marian nor a Pegasus has."""
     settings, width = model.settings, model.settings.head_width
     apart = kind == "pegasus" and model.own_src_embedding is not None
-    sizes = f"{settings.d_model} and d_head {width}"
-    imported = "expected of an imported model alone, whose folder --pretrained names, found"
     wrong = {
-        f"embedding_norm: {imported} true": settings.embedding_norm,
-        f"position_table: {imported} {settings.position_table}": settings.position_table,
-        f"norm_epsilon: expected at most {EPSILON:g}, found {settings.norm_epsilon:g}": (
-            settings.norm_epsilon > EPSILON
-        ),
-        f"d_model: expected an even multiple of d_head, found {sizes}": (
-            settings.d_model % 2 or settings.d_model % width
-        ),
-        "norm: expected post, or one vocabulary for both sides (bpe.joint), found pre": apart,
+        "embedding_norm: expected false without --pretrained": settings.embedding_norm,
+        "position_table: expected 0 without --pretrained": settings.position_table,
+        f"norm_epsilon: expected at most {EPSILON:g}": settings.norm_epsilon > EPSILON,
+        "d_model: expected an even number": settings.d_model % 2,
+        "d_model: expected a multiple of d_head": settings.d_model % width,
+        "norm: expected post, or one vocabulary for both sides (bpe.joint)": apart,
     }
     for words, is_wrong in wrong.items():
         if is_wrong:
-            raise UserError(
-                f"model.{words}; Hugging Face has no other such models, so take --to ctranslate2"
-            )
+            raise UserError(f"model.{words}, as in Hugging Face's models; take --to ctranslate2")
 
 
 def _check_imported(model: Transformer, config: Config) -> None:
     """Raise UserError unless a model has the shape that importing the folder gives."""
     wrong = other_sizes(config, model.settings, ("heads", "d_head"))
-    sizes = tuple(each.num_embeddings - 1 for each in _embeddings(model))
+    sizes = tuple(table.num_embeddings - 1 for table in _embeddings(model))
     apart = model.own_src_embedding is not None
     for name, theirs, ours in (
         ("width of a head", config.settings().head_width, model.settings.head_width),
         # A shared embedding may be two here, whose ids differ.
-        ("embeddings apart", apart if config.joint else True, apart),
-        ("words of each side", config.vocabulary_sizes, sizes),
+        ("embeddings apart", apart if config.share_encoder_decoder_embeddings else True, apart),
+        ("words of both sides", config.vocabulary_sizes, sizes),
     ):
         wrong = wrong or (f"{name}: {theirs}, found {ours}" if theirs != ours else "")
     if wrong:
         raise UserError(
-            f"{config.path}: expected a model of its sizes, which are {wrong}; name the folder "
+            f"{config.path}: expected a model of its sizes, which are {wrong}; take the folder "
             "that the model was imported from"
         )

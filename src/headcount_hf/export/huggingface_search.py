@@ -1,6 +1,5 @@
-"""A model of Hugging Face's library as it lies in a folder, searched in our ids."""
+"""Search by Hugging Face's library, with sources and targets in our ids."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +11,30 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK
-from headcount.search.sources import longest_outputs, search_batches
-from headcount_hf.export.exported import Best, Exported
+from headcount_hf.export.exported import Best, Exported, Rows, Sides
 from headcount_hf.pretrained.families import Codes, Config
-from headcount_hf.pretrained.languages import place_marks, told_sides
+from headcount_hf.pretrained.languages import needs_codes, place_marks
 from headcount_hf.pretrained.library import open_tokeniser, open_whole
 from headcount_hf.pretrained.pieces import named_languages, read_pieces
 from headcount_hf.pretrained.weights import number_words
 
-Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
-Sides = tuple[AnySegmenter, AnySegmenter]
-
 
 class HuggingFaceSearch(Exported):
-    """A model in Hugging Face's library, in fp32 on the CPU; sources and targets are our ids."""
+    """A model in Hugging Face's library, in fp32 on the CPU."""
 
     facts = {"engine": "huggingface"}
 
     def __init__(
         self, folder: Path, sides: Sides, settings: DecodeSettings, positions: int, rows: Rows
     ):
-        """`rows`: their words; `positions`: how many the model knows."""
+        """Load a folder for a model with a number of positions, and words `rows`."""
         self.model = open_whole(folder)
-        self.sides, self.settings, self.positions = sides, settings, positions
-        self.own_sides: Sides | None = None
+        super().__init__(sides, settings, positions)
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *sides[1].prefix]]
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
-        # What begins a translation is one of its words only where it is the copy of another.
+        # The start may occur in a translation only if it is also another word.
         self.never = [rows[1][PAD], *({rows[1][BOS]} - set(self.ours))]
-        # In place of what a folder says of its makers' search.
         self.model.generation_config = type(self.model.generation_config)(
             decoder_start_token_id=rows[1][BOS],
             eos_token_id=rows[1][EOS],
@@ -53,43 +46,33 @@ class HuggingFaceSearch(Exported):
         )
 
     @torch.inference_mode()
-    def translate(
-        self, sources: list[Ids], done: Callable[[int], object] = lambda sentences: None
-    ) -> Sequence[Best]:
-        """Return the best translation of each source in order; an empty source stays empty."""
-        prefix = self.sides[1].prefix
-        limits = longest_outputs(sources, self.settings, prefix, self.positions)
-        best = [Best([], False)] * len(sources)
-        for numbers in search_batches(sources, self.settings.batch_tokens):
-            read = pad_sources([sources[number] for number in numbers])
-            words = self.model.generate(
-                self.src[read],
-                attention_mask=(read != PAD).long(),
-                decoder_input_ids=self.begin.expand(len(read), -1),
-                max_new_tokens=max(limits[n] for n in numbers) - len(prefix),
-            )
-            for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
-                best[number] = self._best(row, limits[number])
-            done(len(numbers))
-        return best
+    def _begin(self, sources: list[Ids], longest: int) -> list[list[int]]:
+        """Return the translations of a batch in words of theirs."""
+        read = pad_sources(sources)
+        return self.model.generate(
+            self.src[read],
+            attention_mask=(read != PAD).long(),
+            decoder_input_ids=self.begin.expand(len(read), -1),
+            max_new_tokens=longest - len(self.sides[1].prefix),
+        )[:, 1:].tolist()
 
-    def _best(self, row: list[int], limit: int) -> Best:
-        ids = [self.ours[word] for word in row[:limit]]
+    def _choose(self, result: list[int], limit: int) -> Best:
+        """Return a translation up to its end or a limit, in our ids."""
+        ids = [self.ours[word] for word in result[:limit]]
         length = ids.index(EOS) if EOS in ids else limit - 1
         return Best(ids[:length], length == limit - 1)
 
     @torch.inference_mode()
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
-        """Return the log-probability of each target with its end, in nats."""
-        found = [0.0] * len(sources)
+        scores = [0.0] * len(sources)
         for batch in in_order(ParallelText(sources, targets), self.settings.batch_tokens):
             losses = self.losses(batch.src, batch.tgt_in, batch.tgt_out)
             for number, loss in zip(batch.indices, losses.double().sum(1).tolist(), strict=True):
-                found[number] = -loss
-        return found
+                scores[number] = -loss
+        return scores
 
     def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Scores [b, q, words of theirs] of the next word, of our ids [b, k] and [b, q]."""
+        """Return scores [b, q, their words] of the next word, for our ids [b, k] and [b, q]."""
         return self.model(
             input_ids=self.src[src],
             attention_mask=(src != PAD).long(),
@@ -98,7 +81,7 @@ class HuggingFaceSearch(Exported):
         ).logits
 
     def losses(self, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) -> Tensor:
-        """Minus the log-probability of each target token [b, q], in nats; 0 for padding."""
+        """Return the loss of every target token [b, q], in nats, and 0 for padding."""
         words = self.tgt[tgt_out].masked_fill(tgt_out == PAD, -100)
         scores = self.logits(src, tgt_in).transpose(1, 2)
         return torch.nn.functional.cross_entropy(scores, words, reduction="none")
@@ -110,8 +93,8 @@ class TokeniserSide:
     def __init__(
         self, tokeniser: Any, rows: list[int], ours: AnySegmenter, prefix: Ids, before: str = ""
     ):
-        """`rows`: their word for each of our ids; `before`: what every line begins with."""
-        self.language, self.spell, self.prefix = ours.language, ours.spell, prefix
+        """Wrap a tokeniser with their word for each of our ids, and a text before every line."""
+        self.language, self.normalise, self.prefix = ours.language, ours.normalise, prefix
         self._tokeniser, self._rows, self._before = tokeniser, rows, before
         self._places = {row: place for place, row in enumerate(rows) if place != BOS}
 
@@ -119,11 +102,11 @@ class TokeniserSide:
         """Return the ids of a line, without its end."""
         if not line:
             return []
-        words = self._tokeniser(self._before + self.spell(line))["input_ids"][:-1]
+        words = self._tokeniser(self._before + self.normalise(line))["input_ids"][:-1]
         return [self._places.get(word, UNK) for word in words]
 
     def cut_off(self, ids: Ids, longest: int) -> Ids:
-        """Return no more than `longest` ids."""
+        """Return the first `longest` ids."""
         return ids[:longest]
 
     def decode(self, ids: Ids) -> str:
@@ -131,47 +114,32 @@ class TokeniserSide:
         start = len(self.prefix) if ids[: len(self.prefix)] == self.prefix else 0
         words = [self._rows[i] for i in ids[start:]]
         line = self._tokeniser.decode(words, skip_special_tokens=True)
-        return self.spell(" ".join(line.split()))
+        return self.normalise(" ".join(line.split()))
 
 
 def open_by_tokeniser(folder: Path, ours: Sides, settings: DecodeSettings) -> HuggingFaceSearch:
-    """Open a folder that has a tokeniser, which cuts and joins its lines.
-
-    Raises UserError for a model of several target languages: its translations begin with the code
-    of one, which the folder does not tell.
-    """
+    """Open a folder with a tokeniser, which cuts and joins the lines of two languages."""
     config = Config.read(folder)
     pieces = read_pieces(config)
-    if any(told_sides(config, pieces, (None, None))):
+    if any(needs_codes(config, pieces, (None, None))):
         raise UserError(
             f"{folder}: expected a model of two languages, found one of {len(pieces.languages)} "
-            f"({', '.join(list(pieces.languages)[:4])}, …), whose folder does not tell into which "
-            "it translates; measure its other forms"
+            "without a target language; measure its other forms"
         )
     marks = place_marks(config, pieces, (None, None)).marks[1]
-    numbering = number_words(config, pieces.unknown)
-    rows = numbering.src_rows, numbering.tgt_rows
+    rows = number_words(config, pieces.unknown).rows
     prefix = [rows[1].index(pieces.sides[1].ids[name], EOS) for name in marks.before]
-    sides = tuple(
-        TokeniserSide(pieces.tokeniser, *each, prefix) for each in zip(rows, ours, strict=True)
-    )
+    pairs = zip(rows, ours, strict=True)
+    sides = tuple(TokeniserSide(pieces.tokeniser, *pair, prefix) for pair in pairs)
     return HuggingFaceSearch(folder, sides, settings, config.max_position_embeddings, rows)
 
 
 def own_sides(search: HuggingFaceSearch, folder: Path, codes: Codes) -> Sides:
-    """Return the tokeniser of an exported folder, told the languages alone, as segmenters.
-
-    `codes`: what the model calls both languages, where it is told them.
-    """
+    """Return the tokeniser of an exported folder as segmenters, for the languages of `codes`."""
     kind = search.model.config.model_type
     before = f">>{codes[1]}<< " if kind == "marian" and codes[1] else ""
-    tokeniser, prefix = (
-        open_tokeniser(folder, **named_languages(codes)),
-        list(search.sides[1].prefix),
-    )
-    rows = search.src.tolist(), search.tgt.tolist()
-    src, tgt = (
-        TokeniserSide(tokeniser, *each, prefix, before)
-        for each in zip(rows, search.sides, strict=True)
-    )
+    tokeniser = open_tokeniser(folder, **named_languages(codes))
+    prefix, rows = list(search.sides[1].prefix), (search.src.tolist(), search.tgt.tolist())
+    pairs = zip(rows, search.sides, strict=True)
+    src, tgt = (TokeniserSide(tokeniser, *pair, prefix, before) for pair in pairs)
     return src, tgt

@@ -1,10 +1,9 @@
-"""BLEU, size and speed of models on this machine, each in its own program, text in and text out."""
+"""BLEU, size and speed of models on this machine, every model in its own program."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -26,27 +25,22 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_export import POSITIONS
 from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.exported import Sides
 from headcount_hf.export.huggingface_search import HuggingFaceSearch, open_by_tokeniser
 
 COLUMNS = ("model", "program", "heads", "bleu", "megabytes", "sentences_per_s", "low", "high")
 COLUMNS += ("repeats", "sentences", "signature")
 
 _CTRANSLATE2 = "model.bin"
-Sides = tuple[AnySegmenter, AnySegmenter]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A model in its own program."""
 
     folder: Path
     search: Search
     weights: Path
-    heads: int | None  # that are not silent; None where nothing tells
-
-    def translate(self, lines: list[str]) -> list[str]:
-        """Return the translation of each line; an empty one stays empty."""
-        return translate_lines(self.search, lines)[0]
+    heads: int | None  # unmasked ones, None if the folder does not state them
 
 
 def write_measured(
@@ -58,26 +52,25 @@ def write_measured(
     out: Path,
     origin: dict[str, Any],
 ) -> list[list[Any]]:
-    """Measure the models in some folders, and write a row for each as CSV; return the rows.
+    """Measure models on source and references `texts`, write rows as CSV, and return them.
 
-    Beside `out` goes a JSON of the same name: search, machine, every measured time, and `origin`.
-    All translate on the CPU, by as wide a beam and without length penalty, whose formulas differ.
-    `bpe`: as of `open_models`; `texts`: source and references. Raises UserError if these differ in
-    length, or a folder is of no known kind.
+    A JSON beside `out` has settings, all times, and `origin`. All models translate on the CPU with
+    the same beam and without length penalty, whose formulas differ. `bpe`: see `open_models`.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = _read_sides(*texts)
     models, target = open_models(folders, bpe, plain)
     works = {
-        place: {"all": partial(model.translate, sources)} for place, model in enumerate(models)
+        place: {"all": partial(translate_lines, model.search, sources)}
+        for place, model in enumerate(models)
     }
     timings = list(time_in_turns(works, repeats))
-    spelt = list(map(target.spell, references))
+    spelt = list(map(target.normalise, references))
     rows, seconds = [], {}
     for place, model in enumerate(models):
         own = [timing for timing in timings if timing.of == place]
         times = [timing.seconds for timing in own if timing.repeat]
-        score = score_corpus(own[0].result, spelt, target.language)[0]
+        score = score_corpus(own[0].result[0], spelt, target.language)[0]
         heads = "" if model.heads is None else model.heads
         size = model.weights.stat().st_size / 1e6
         name, program = model.folder.as_posix(), model.search.facts["engine"]
@@ -90,6 +83,7 @@ def write_measured(
 
 
 def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
+    """Return both texts. Raises UserError unless they have equally many lines, at least one."""
     sources, references = read_clean(source), list(clean_lines(reference))
     if len(sources) != len(references) or not sources:
         raise UserError(
@@ -100,10 +94,7 @@ def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
 
 
 def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
-    """Return sentences per second: geometric mean over rounds, and its 95 % t interval.
-
-    A single round has no interval.
-    """
+    """Return sentences per second, the geometric mean over rounds, and its 95 % t interval."""
     logs = np.log(sentences / np.asarray(seconds))
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
@@ -115,16 +106,12 @@ def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str,
 def open_models(
     folders: list[Path], bpe: Path | None, decode: DecodeSettings
 ) -> tuple[list[Measured], AnySegmenter]:
-    """Return the folders, opened on the CPU, and the target's segmenter.
-
-    `bpe`: the segmented pair; without it the first folder that has subwords of its own. Raises
-    UserError if there is none, and for a folder of no known kind or of other subwords.
-    """
+    """Return the folders, opened on the CPU, and the target's segmenter."""
     own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
     if bpe is None and own is None:
         raise UserError(
-            f"{folders[0]}: expected {VOCABULARIES[0]} there or in another of the folders, found "
-            "it nowhere; name the segmented pair with --bpe"
+            f"{folders[0]}: expected {VOCABULARIES[0]} in one of the folders, found none; name the "
+            "segmented pair with --bpe"
         )
     pair = PairFolder(bpe or own)
     sides = pair.segmenters()
@@ -132,7 +119,7 @@ def open_models(
 
 
 def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Measured:
-    """Return a folder in its program, by the files that lie in it."""
+    """Return a folder in its program, by the files in it."""
     if (folder / DESCRIPTION).is_file():
         search = open_own_search(ModelFolder(folder), pair, (), decode)
         return Measured(folder, search, folder / OUR_WEIGHTS, search.model.grid.size)
@@ -145,8 +132,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         return Measured(folder, search, folder / _CTRANSLATE2, heads)
     if not (folder / WEIGHTS).is_file():
         raise UserError(
-            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none; "
-            "name folders that training or scripts/export.py wrote"
+            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none"
         )
     if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
@@ -157,12 +143,11 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
 
 
 def _check_subwords(folder: Path, pair: PairFolder) -> None:
-    """Raise UserError unless the subwords that lie beside an exported model are the pair's."""
+    """Raise UserError unless the subwords beside an exported model are the pair's."""
     for name in (*CODES, *VOCABULARIES):
         own, given = folder / name, pair.path / name
         if own.is_file() and not (given.is_file() and sha256(own) == sha256(given)):
             raise UserError(
-                f"{given}: expected the subwords of the model in {folder}, which are other ones; "
-                "name the segmented pair that it was trained on with --bpe, and measure models of "
-                "other subwords by themselves"
+                f"{given}: expected the subwords of the model in {folder}, found others; name "
+                "its segmented pair with --bpe, and measure models of other subwords separately"
             )

@@ -1,6 +1,6 @@
 """BLEU under masks of an encoder-decoder that stays in Hugging Face's library, by its own search.
 
-All masks of a test set are rows of as few searches as memory allows: the sources are repeated.
+Rows of one search translate the same sources under many masks.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,12 +23,12 @@ from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.pretrained.families import check_languages
 
 _ALWAYS = {"early_stopping": False, "do_sample": False}
-"""Whatever the model's folder says: the search goes on while another hypothesis may win."""
+"""Search settings that the model's folder cannot change."""
 
 
 @dataclass(frozen=True)
 class HookedInputs(Inputs):
-    """Such a model, text for it, and how its search is told to translate."""
+    """A model's folder, text for it, and settings of its search."""
 
     model: HookedFolder
     text: Path
@@ -44,12 +44,9 @@ class HookedInputs(Inputs):
         return self.pair, "as --src-lang and --tgt-lang say"
 
     def load(self) -> "HookedModel":
-        """Return the model, ready to translate.
-
-        Raises UserError where `HookedFolder.check` does, and for a model of other languages.
-        """
-        told = self.model.told
-        codes = told.source or None, told.target or None
+        """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
+        languages = self.model.languages
+        codes = languages.source or None, languages.target or None
         check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()
@@ -58,7 +55,7 @@ class HookedInputs(Inputs):
 
 @dataclass(frozen=True)
 class HookedModel(Masked):
-    """A model, the folder with its tokeniser, its target language, and how it searches."""
+    """A model, the folder with its tokeniser, its target language, and settings of its search."""
 
     model: HookedSeq2Seq
     folder: HookedFolder
@@ -67,43 +64,34 @@ class HookedModel(Masked):
 
     @property
     def language(self) -> str:
-        """Return the target language, for sacreBLEU."""
+        """The target language, for sacreBLEU."""
         return self.tgt_lang
 
     @property
     def grid(self) -> HeadGrid:
-        """Return the model's heads."""
+        """The model's heads."""
         return self.model.grid
 
     def search(self) -> dict[str, Any]:
-        """Return settings that shape translations; all else is as the model's folder says."""
+        """Return settings that shape translations. The model's folder decides all others."""
         shaping = {"beam", "length_penalty", "max_new_tokens"}
         return {"search": "generate", **self.generate.model_dump(include=shaping), **_ALWAYS}
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
     ) -> dict[Heads, list[str]]:
-        """Return the lines, translated with each set of heads masked; each set is named once."""
+        """Return the lines, translated with every distinct set of heads masked."""
         masks = torch.from_numpy(head_masks(sets, self.grid.size)).to(first_device(self.model))
         rows = masks.repeat_interleave(len(lines), dim=0)
         repeated, budget = self.folder.sources(lines) * len(sets), self.generate.batch_tokens
-        found = [""] * len(repeated)
+        texts, settings = [""] * len(repeated), self.search()
+        options = self.folder.target_options() | {"num_beams": settings.pop("beam")} | settings
+        del options["search"]
         with batches_of("generate", budget):
             for numbers in search_batches(repeated, budget):
-                sources = [repeated[n] for n in numbers]
-                ids = self.model.generate(sources, self._options(), rows[numbers])
+                ids = self.model.generate([repeated[n] for n in numbers], options, rows[numbers])
                 for number, line in zip(numbers, self.folder.lines(ids), strict=True):
-                    found[number] = line
+                    texts[number] = line
                 done(len(numbers))
-        each = iter(found)
-        return {heads: list(islice(each, len(lines))) for heads in sets}
-
-    def _options(self) -> dict[str, Any]:
-        """Return arguments of the library's search."""
-        asked = self.generate
-        return self.folder.target_options() | {
-            "num_beams": asked.beam,
-            "length_penalty": asked.length_penalty,
-            "max_new_tokens": asked.max_new_tokens,
-            **_ALWAYS,
-        }
+        remaining = iter(texts)
+        return {heads: list(islice(remaining, len(lines))) for heads in sets}

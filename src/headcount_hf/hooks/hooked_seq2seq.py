@@ -1,10 +1,9 @@
-"""Our one head multiplier on a Hugging Face encoder-decoder, which stays as it is.
+"""Head multiplier on a Hugging Face encoder-decoder, which stays as it is.
 
-What measures our Transformer measures this one too: it has a grid, attentions, and losses of
-batches. Letters in shapes: b sentences, q query and k key positions, h heads of the model.
+It has a grid, attentions and losses of batches, so that it can replace our Transformer in all
+measures. Letters in shapes: b sentences, q query and k key positions, h heads of the model.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -30,17 +29,12 @@ _PLACES = {
     "dec_self": rf"(?:^|\.)decoder\.{_OWN}",
     "dec_enc": rf"(?:^|\.)decoder\.{_CROSS}",
 }
-_WIDTHS = ("head_dim", "key_value_proj_dim")  # what the width of a head is called
-_WEIGHTS = {
-    "enc_self": "encoder_attentions",
-    "dec_self": "decoder_attentions",
-    "dec_enc": "cross_attentions",
-}
+_WIDTHS = ("head_dim", "key_value_proj_dim")  # names of the width of a head
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The heads of one layer of theirs, as they enter its W_O."""
+    """The heads of one layer, which enter its W_O."""
 
     output: nn.Module
     heads: int
@@ -51,30 +45,28 @@ class HookedSeq2Seq(nn.Module):
     """An encoder-decoder of Hugging Face's library whose heads can be multiplied.
 
     `multiplier`, wherever it is an argument, is flat in the order of `grid`: [heads], or
-    [b, heads] with one row per sentence; None leaves every head as it is.
+    [b, heads] with one row per sentence. None leaves every head as it is.
     """
 
     def __init__(self, model: nn.Module):
-        """Raises UserError for a model whose attention is not found."""
+        """Find W_O of every layer. Raises UserError for an unknown architecture."""
         super().__init__()
         self.model = model
-        found = {kind: _joined(model, place) for kind, place in _PLACES.items()}
-        self._joined = {kind: [layers[n] for n in sorted(layers)] for kind, layers in found.items()}
-        if any(
-            not layers or sorted(layers) != list(range(len(layers))) for layers in found.values()
-        ):
-            raise _unknown(model, found)
-        counts = {kind: tuple(each.heads for each in self._joined[kind]) for kind in KINDS}
+        joined = {kind: _joined(model, place) for kind, place in _PLACES.items()}
+        if any(not layers or [*layers] != [*range(len(layers))] for layers in joined.values()):
+            raise _unknown(model, joined)
+        self._joined = {kind: [*layers.values()] for kind, layers in joined.items()}
+        counts = {kind: tuple(layer.heads for layer in self._joined[kind]) for kind in KINDS}
         self.grid = HeadGrid(counts)
 
     def attentions(self) -> Iterator[tuple[str, int, Joined]]:
-        """Give kind, layer and W_O of every attention, in the flat order of the heads."""
+        """Yield attention type, layer and W_O, in the flat order of the heads."""
         for kind in KINDS:
             for layer, joined in enumerate(self._joined[kind]):
                 yield kind, layer, joined
 
     def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> AbstractContextManager[None]:
-        """Context in which each head's output is multiplied before W_O; see `multiplied_heads`."""
+        """Return a context with multiplied heads, as `multiplied_heads` does."""
         spans = (
             (joined.output, self.grid.span(kind, layer))
             for kind, layer, joined in self.attentions()
@@ -84,10 +76,10 @@ class HookedSeq2Seq(nn.Module):
     def text(
         self, sources: Sequence[Source], targets: Sequence[Ids], start: int | None = None
     ) -> TokenisedText:
-        """Return pairs in the ids of the model's own tokeniser, with all that it adds to them.
+        """Return pairs in the ids of the model's own tokeniser, with all ids that it adds.
 
-        The decoder reads each target moved by one place, as the library does it (mBART: with the
-        language from the end in front); with `start` behind that id.
+        The decoder reads every target moved by one place, behind `start` if it is given, else as
+        the library moves it (mBART: the language at the end goes to the front).
         """
         pad = self._id("pad_token_id")
         if start is None and not hasattr(self.model, "prepare_decoder_input_ids_from_labels"):
@@ -96,52 +88,23 @@ class HookedSeq2Seq(nn.Module):
         return TokenisedText(list(sources), list(targets), moved, pad)
 
     def _id(self, name: str) -> int:
-        found = getattr(self.model.config, name, None)
-        if not isinstance(found, int):
-            raise UserError(
-                f"{type(self.model).__name__}: {name} of its config: expected an id, found {found}"
-            )
-        return found
+        number = getattr(self.model.config, name, None)
+        if not isinstance(number, int):
+            name = f"{type(self.model).__name__}: {name} of its config"
+            raise UserError(f"{name}: expected an id, found {number}")
+        return number
 
     def _moved(self, ids: Ids) -> Ids:
         labels = torch.tensor([ids])
         return self.model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
 
-    def read(self, batch: Batch, multiplier: Tensor | None, weights: bool = False) -> Any:
-        """Return the library's output of a batch: `logits` [b, q, vocabulary], perhaps weights.
-
-        It is not given the labels: it would make a mean loss of its own of them.
-        """
+    def logits(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
+        """Return the library's scores of a batch [b, q, vocabulary]."""
         check_multiplier(self, multiplier, len(batch.indices))
         self._check_length(batch.tgt_in.shape[1])
+        source = self._source(batch.src, batch.src_lengths)
         with self.multiplied(multiplier):
-            return self.model(
-                **self._source(batch.src, batch.src_lengths),
-                decoder_input_ids=batch.tgt_in,
-                use_cache=False,
-                output_attentions=weights,
-            )
-
-    def attention_weights(
-        self, batch: Batch, multiplier: Tensor | None = None
-    ) -> Iterator[tuple[str, int, Tensor]]:
-        """Give kind, layer and weights [b, h, q, k] of every attention; every row sums to 1.
-
-        Raises UserError where the model computes attention in a way that hands none out, which the
-        library passes over in silence.
-        """
-        found = self.read(batch, multiplier, weights=True)
-        for kind, name in _WEIGHTS.items():
-            layers = getattr(found, name, None) or ()
-            if len(layers) != len(self.grid.counts[kind]) or any(each is None for each in layers):
-                way = getattr(self.model.config, "_attn_implementation", "unknown")
-                raise UserError(
-                    f"{type(self.model).__name__}: expected attention written out, which has "
-                    f"weights, found attention by {way!r}, which hands none out; call "
-                    'set_attn_implementation("eager") on the model first'
-                )
-            for layer, weights in enumerate(layers):
-                yield kind, layer, weights
+            return self.model(**source, decoder_input_ids=batch.tgt_in, use_cache=False).logits
 
     @torch.inference_mode()
     def generate(
@@ -150,25 +113,21 @@ class HookedSeq2Seq(nn.Module):
         options: Mapping[str, Any],
         multiplier: Tensor | None = None,
     ) -> Tensor:
-        """Return the ids that the library's own search gives [b, length], the start included.
+        """Return the ids of the library's own search [b, length], the start included.
 
-        `options`: arguments of its `generate`; what they do not say, the model's generation
-        config does. Several masks are rows of one search: repeat the sources. Dropout is off.
+        `options`: arguments of its `generate`, instead of the model's generation config. Repeat
+        the sources for several masks. Dropout is off.
         """
         self.eval()
         check_multiplier(self, multiplier, len(sources))
         beams = options.get("num_beams") or self.model.generation_config.num_beams or 1
-        lengths = [source_length(each) for each in sources]
+        lengths = [*map(source_length, sources)]
         src = stacked(sources, self._id("pad_token_id")).to(first_device(self))
         with self.multiplied(multiplier, beams):
             return self.model.generate(**self._source(src, lengths), **options)
 
     def check(self, text: TokenisedText) -> None:
-        """Raise UserError unless the mask of a sentence changes this sentence, and no other.
-
-        The first pair stands twice in a batch, once with every head silent. A library's module that
-        has rows in another place would be masked in the wrong one without a word.
-        """
+        """Raise UserError unless the mask of a sentence changes this sentence, and no other."""
         twice = text.part([0, 0]).resident(first_device(self)).batch([0, 1])
         rows = torch.ones(2, self.grid.size, device=twice.tgt_out.device)
         rows[1] = 0
@@ -176,20 +135,19 @@ class HookedSeq2Seq(nn.Module):
         with torch.no_grad():
             whole, silent = (token_losses(self, twice, row) for row in rows)
             try:
-                found = token_losses(self, twice, rows)
+                losses = token_losses(self, twice, rows)
             except ValueError:  # other rows than sentences
-                found = torch.full_like(whole, torch.inf)
+                losses = torch.full_like(whole, torch.inf)
         length = twice.tgt_lengths[0]
         expected = torch.cat((whole[:length], silent[length:]))
-        if (found - expected).abs().max() > 1e-2 * (silent - whole).abs().max() + 1e-4:
+        if (losses - expected).abs().max() > 1e-2 * (silent - whole).abs().max() + 1e-4:
             raise UserError(
-                f"{type(self.model).__name__}: expected that masks of two sentences act on each "
-                "alone, found that they do not; its attention has rows in another order, and its "
-                "heads cannot be masked here"
+                f"{type(self.model).__name__}: expected masks that act on one sentence alone, "
+                "found rows in another order; its heads cannot be masked here"
             )
 
     def _source(self, src: Tensor, lengths: Sequence[int]) -> dict[str, Tensor]:
-        """Return the source by the library's names, and which of its ids are no padding."""
+        """Return the source and its attention mask by the library's names."""
         name = self.model.main_input_name
         if name != "input_ids":
             return {name: src}  # features, all of one length
@@ -202,9 +160,8 @@ class HookedSeq2Seq(nn.Module):
         limit = getattr(self.model.config, "max_position_embeddings", None) or length
         if length > limit:
             raise UserError(
-                f"a sentence of {length} subwords with all that the tokeniser adds, expected at "
-                f"most {limit}, as many positions as the model knows; leave longer ones out, as "
-                "text.max_words does"
+                f"a sentence of {length} subwords with added ones, expected at most {limit}, the "
+                "positions of the model; leave longer ones out, as text.max_words does"
             )
 
 
@@ -212,7 +169,7 @@ class HookedSeq2Seq(nn.Module):
 def _token_losses(
     model: HookedSeq2Seq, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
-    logits = batch.without_padding(model.read(batch, multiplier).logits)
+    logits = batch.without_padding(model.logits(batch, multiplier))
     return cross_entropies(logits, batch.without_padding(batch.tgt_out), smoothing)
 
 
@@ -224,26 +181,22 @@ def _summed_loss(
 
 
 def _joined(model: nn.Module, place: str) -> dict[int, Joined]:
-    """Return W_O of every layer of a kind, by layer."""
-    found = {}
-    for number, name in find_outputs(model, place).items():
+    """Return W_O of every layer of an attention type, by layer in order."""
+    joined = {}
+    for number, name in sorted(find_outputs(model, place).items()):
         output, owner = map(model.get_submodule, (name, name.rpartition(".")[0]))
-        # The number of heads does not stand in every module; their width does.
-        width = next((getattr(owner, each) for each in _WIDTHS if hasattr(owner, each)), 0)
+        # Not every module states its number of heads, but their width.
+        width = next((getattr(owner, key) for key in _WIDTHS if hasattr(owner, key)), 0)
         if width and output.in_features % width == 0:
-            found[number] = Joined(output, output.in_features // width, width)
-    return found
+            joined[number] = Joined(output, output.in_features // width, width)
+    return joined
 
 
-def _unknown(model: nn.Module, found: Mapping[str, dict[int, Joined]]) -> UserError:
-    layers = ", ".join(f"{len(found[kind])} of {kind}" for kind in KINDS)
-    names = {
-        f"{re.sub(r'[0-9]+', 'N', name)} ({type(module).__name__})": None
-        for name, module in model.named_modules()
-        if "attention" in type(module).__name__.lower()
-    }
+def _unknown(model: nn.Module, joined: Mapping[str, dict[int, Joined]]) -> UserError:
+    layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
+    kinds = {type(module).__name__ for module in model.modules()}
+    names = ", ".join(sorted(kind for kind in kinds if "Attention" in kind))
     return UserError(
         f"{type(model).__name__}: expected the attention of an encoder-decoder such as BART, T5, "
-        f"T5Gemma or Whisper, found {layers}; this architecture is not known. Its attention "
-        f"modules: {', '.join(names) or 'none'}"
+        f"T5Gemma or Whisper, found {layers} (modules: {names or 'none'})"
     )

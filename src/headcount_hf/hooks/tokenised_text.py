@@ -1,4 +1,4 @@
-"""Sentence pairs in the ids of a model that is not ours, and their batches."""
+"""Sentence pairs in the ids of a library's model, and their batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from torch.nn.utils.rnn import pad_sequence
 from headcount.data.batches import Batch, Ids, ParallelText
 
 Source = Ids | Tensor
-"""What an encoder reads: ids, or features [channels, frames] of sound."""
+"""Input of an encoder: ids, or features [channels, frames] of sound."""
 
 
 @dataclass(frozen=True)
 class TokenisedText(ParallelText):
-    """Pairs with all that a tokeniser of others adds to them, such as ends and languages."""
+    """Pairs with all ids that a tokeniser adds, such as ends and languages."""
 
     src: list[Source]
-    tgt_in: list[Ids]  # what the decoder reads to say `tgt`, of the same length
+    tgt_in: list[Ids]  # input of the decoder, as long as `tgt`
     pad: int
     device: torch.device = torch.device("cpu")
 
@@ -32,15 +32,15 @@ class TokenisedText(ParallelText):
 
     @property
     def lengths(self) -> np.ndarray:
-        """[2, pairs] Lengths of source and target of each pair, all added ids counted."""
-        return np.array([[source_length(each) for each in self.src], [len(t) for t in self.tgt]])
+        """Lengths of source and target of every pair [2, pairs], with added ids."""
+        return np.array([[*map(source_length, self.src)], [*map(len, self.tgt)]])
 
     def resident(self, device: torch.device) -> "TokenisedText":
-        """Return the same text, whose batches go to a device."""
+        """Return the same text with batches on a device."""
         return replace(self, device=device)
 
     def batch(self, indices: Sequence[int]) -> Batch:
-        """Return one padded batch of the pairs with these numbers, in the ids of the text."""
+        """Return one padded batch of the pairs with these numbers."""
         pairs = np.array(indices).tolist()
         part = self.part(pairs)
         lengths = [len(ids) for ids in part.tgt]
@@ -50,7 +50,7 @@ class TokenisedText(ParallelText):
         )
         return Batch(
             indices=pairs,
-            src_lengths=[source_length(each) for each in part.src],
+            src_lengths=[*map(source_length, part.src)],
             tgt_lengths=lengths,
             src=src,
             tgt_in=tgt_in,
@@ -60,12 +60,12 @@ class TokenisedText(ParallelText):
 
 
 def source_length(source: Source) -> int:
-    """Return the ids of a source, or its frames."""
+    """Return the number of ids or frames of a source."""
     return source.shape[-1] if isinstance(source, Tensor) else len(source)
 
 
 def stacked(sources: Sequence[Source], pad: int) -> Tensor:
-    """Ids [b, k], padded at the end, or features [b, channels, frames], which are equally long."""
+    """Return ids [b, k], padded at the end, or features [b, channels, frames] of one length."""
     if isinstance(sources[0], Tensor):
         return torch.stack(list(sources))
     return pad_sequence([torch.tensor(ids, dtype=torch.long) for ids in sources], True, pad)

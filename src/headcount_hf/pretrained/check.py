@@ -1,4 +1,4 @@
-"""An imported model beside the library's own tokeniser and module, on the same sentences."""
+"""Comparison of an imported model with the library's own tokeniser and module."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -16,19 +16,16 @@ from headcount_hf.pretrained.weights import Imported
 
 PAIRS = 8
 LARGEST_GAP = 1e-4
-"""Of scores, in parts of the largest one: a hundred times what rounding does."""
-
-_Pair = tuple[Ids, Ids]  # ids of ours
+"""Largest difference of scores, as a share of the largest score: 100 times the rounding error."""
 
 
 def compare_with_library(
     imported: Imported, text: ParallelText, pair: PairFolder | None = None
 ) -> dict[str, Any]:
-    """Return how far the scores of words lie from those of the library, for `import.json`.
+    """Return the largest difference from the library's scores, for `import.json`.
 
-    The library's tokeniser reads the lines that `pair` keeps, and its module the ids that they
-    become; without such lines the first pairs of `text`. Raises UserError where an id differs, and
-    where a score differs by more than rounding.
+    The library's tokeniser reads the lines that `pair` keeps. Without such lines, its module reads
+    the first pairs of `text`. Raises UserError for a different id or score.
     """
     import transformers
 
@@ -36,12 +33,12 @@ def compare_with_library(
     lines = list(_read_lines(imported, pair)) if pair and imported.tokeniser else []
     first = list(zip(text.src, text.tgt, strict=True))[:PAIRS]
     compared = lines or [(src[:longest], tgt[:longest]) for src, tgt in first]
-    gaps = [_gap(imported, *each) for each in compared if max(map(len, each)) <= longest]
+    gaps = [_gap(imported, *ids) for ids in compared if max(map(len, ids)) <= longest]
     gap, size = torch.tensor([(0.0, 0.0), *gaps]).amax(0).tolist()
     if not gap <= LARGEST_GAP * size:  # nan, too
         raise UserError(
-            f"{imported.folder}: expected the scores that {version} gives, found differences of up "
-            f"to {gap:.1e} where scores reach {size:.1f}; this model cannot be imported"
+            f"{imported.folder}: expected the scores of {version}, found differences of up to "
+            f"{gap:.1e} where scores reach {size:.1f}; this model cannot be imported"
         )
     reader = f"{len(lines)} pairs of lines, by {type(imported.tokeniser).__name__}"
     return {
@@ -53,11 +50,8 @@ def compare_with_library(
     }
 
 
-def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
-    """Give pairs of lines. Raises UserError where the library reads another id.
-
-    Lines with the name of a special piece are left out: it is text here, and a mark there.
-    """
+def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[tuple[Ids, Ids]]:
+    """Yield lines as our ids, but those with special pieces. Raises UserError for other ids."""
     tokeniser, about, cutters = imported.tokeniser, pair.segmentation(), pair.segmenters()
     src, tgt = (read_marks(about, side) for side in (0, 1))
     ends = {tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token}
@@ -66,36 +60,33 @@ def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[_Pair]:
     for lines in about.get(EXAMPLES, ()):
         if any(name in line for name in hidden for line in lines):
             continue
-        text, said = (side.spell(line) for side, line in zip(cutters, lines, strict=True))
+        texts = [side.normalise(line) for side, line in zip(cutters, lines, strict=True)]
         ours = [side.encode(line) for side, line in zip(cutters, lines, strict=True)]
-        inputs, labels = _theirs(imported, *ours)
-        place = f"{imported.folder}: source line {text!r}"
-        _check_ids(place, tokeniser, tokeniser(" ".join([*code, text]))["input_ids"], inputs)
-        place = f"{imported.folder}: target line {said!r}"
-        _check_ids(place, tokeniser, tokeniser(text_target=said)["input_ids"], labels)
+        read = tokeniser(" ".join([*code, texts[0]])), tokeniser(text_target=texts[1])
+        sides = zip(("source", "target"), texts, read, _theirs(imported, *ours), strict=True)
+        for side, line, expected, ids in sides:
+            place = f"{imported.folder}: {side} line {line!r}"
+            _check_ids(place, tokeniser, expected["input_ids"], ids)
         yield ours[0], ours[1]
 
 
 def _theirs(imported: Imported, src: Ids, tgt: Ids) -> tuple[Ids, Ids]:
-    """Return ids of the library, with the ends, and the start behind labels if it is moved."""
+    """Return the library's ids with ends, and in mBART with the language's code."""
     inputs = [imported.src_rows[i] for i in [*src, EOS]]
     labels = [imported.tgt_rows[i] for i in [*tgt, EOS]]
-    is_moved = imported.src_rows[EOS] != imported.tgt_rows[EOS]  # mBART's code
+    is_moved = imported.src_rows[EOS] != imported.tgt_rows[EOS]
     return inputs, [*labels, imported.tgt_rows[BOS]] if is_moved else labels
 
 
-def _check_ids(line: str, tokeniser: Any, expected: Ids, found: Ids) -> None:
+def _check_ids(line: str, tokeniser: Any, expected: Ids, ours: Ids) -> None:
     """Raise UserError naming the first token of a line that differs."""
-    for place, ids in enumerate(zip_longest(expected, found), start=1):
+    for place, ids in enumerate(zip_longest(expected, ours), start=1):
         if ids[0] != ids[1]:
-            theirs, ours = (
-                "no more" if each is None else f"{tokeniser.convert_ids_to_tokens(each)!r} ({each})"
-                for each in ids
-            )
+            names = ["no more" if i is None else tokeniser.convert_ids_to_tokens(i) for i in ids]
             raise UserError(
-                f"{line}: token {place}: expected {theirs}, as {type(tokeniser).__name__} has it, "
-                f"found {ours}; leave the line out if its characters are odd, else this model "
-                "cannot be imported"
+                f"{line}: token {place}: expected {names[0]!r} ({ids[0]}), as "
+                f"{type(tokeniser).__name__} reads it, found {names[1]!r} ({ids[1]}); leave the "
+                "line out if its characters are odd, else this model cannot be imported"
             )
 
 
@@ -106,8 +97,8 @@ def _gap(imported: Imported, src: Ids, tgt: Ids) -> tuple[float, float]:
     inputs, labels = (torch.tensor([ids]) for ids in _theirs(imported, src, tgt))
     words = torch.tensor([[BOS, *tgt]])
     states = model.decode(words, model.encode(torch.tensor([[*src, EOS]])))
-    known = torch.arange(len(rows)) != BOS  # no word of theirs
-    found = model.logits(states)[0][:, known]
+    known = torch.arange(len(rows)) != BOS  # BOS is not a word of theirs
+    scores = model.logits(states)[0][:, known]
     expected = imported.theirs(input_ids=inputs, labels=labels).logits[0, : words.shape[1]]
     expected = expected[:, rows[known]]
-    return float((expected - found).abs().max()), float(expected.abs().max())
+    return float((expected - scores).abs().max()), float(expected.abs().max())

@@ -1,6 +1,6 @@
-"""Encoder-decoders of Hugging Face's library that our Transformer computes as they do.
+"""Families of Hugging Face encoder-decoders that our Transformer can express, and their configs.
 
-Nothing here imports torch or the library, so that an experiment's plan can read a config.
+Nothing here imports torch or transformers, so that the plan of an experiment can read a config.
 """
 
 import json
@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.reading.faults import checked, keyed, shown
-from headcount.base.settings.section import LARGEST
+from headcount.base.settings.reading.faults import checked, keyed
+from headcount.base.settings.section import LARGEST, refuse
 from headcount.base.settings.text.languages import contradict
 
 CONFIG = "config.json"
@@ -23,10 +23,10 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 _OF_TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
 EPSILON = 1e-5
-"""Of layer norm, in all families: PyTorch's own, which stands in no config."""
+"""Epsilon of layer norm in all families: PyTorch's default, which no config states."""
 
 Codes = Sequence[str | None]
-"""Of source and target: what the model calls their languages; None where it is not told."""
+"""Names of the source and target language in the model, None where it does not need one."""
 
 CHOSEN = {"preset", "dropout", "attention_dropout"}
 """Settings of the model that its weights do not decide."""
@@ -34,11 +34,10 @@ CHOSEN = {"preset", "dropout", "attention_dropout"}
 SAME = {"encoder_layers", "decoder_layers", "d_model", "scale_embedding", *CHOSEN} - {"preset"}
 """Settings of the model that have the same name in a config."""
 
-_HEADS = "encoder_attention_heads"
-
 Size = Annotated[int, Field(ge=1, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Id = Annotated[int, Field(ge=0)]
+_HEADS = "encoder_attention_heads"
 
 
 @dataclass(frozen=True)
@@ -47,23 +46,17 @@ class Family:
 
     norm: Literal["pre", "post"]
     positions: Literal["sinusoids", "shifted_sinusoids", "table"]
-    """Marian's, which are ours in another order of the width; M2M100's; or learnt ones."""
+    """Marian's (ours with the columns in another order), M2M100's, or a learnt table."""
     embedding_norm: bool = False
     output_bias: bool = True
-    scale_embedding: bool = False
+    scale_embedding: bool = False  # this and the next: defaults of the library's config class
     attention_dropout: float = 0.0
-    """These two where the config leaves them out, as in the library's own class of configs."""
 
 
 FAMILIES = {
     "marian": Family("post", "sinusoids"),
     "pegasus": Family("pre", "sinusoids"),
-    "m2m_100": Family(
-        *("pre", "shifted_sinusoids"),
-        output_bias=False,
-        scale_embedding=True,
-        attention_dropout=0.1,
-    ),
+    "m2m_100": Family("pre", "shifted_sinusoids", False, False, True, 0.1),
     "bart": Family("post", "table", embedding_norm=True),
     "mbart": Family("pre", "table", embedding_norm=True),
 }
@@ -98,11 +91,7 @@ class Config(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> "Config":
-        """Return the config in a folder.
-
-        Raises UserError if it is not there, damaged, of another kind of model, or has a value that
-        our Transformer cannot have.
-        """
+        """Return a folder's config. Raises UserError for one that ours cannot express."""
         path = folder / CONFIG
         try:
             values = json.loads(path.read_bytes())
@@ -111,76 +100,54 @@ class Config(BaseModel):
             raise UserError(f"{path}: expected the config of a model, found no file") from fault
         except (ValueError, TypeError, KeyError) as fault:
             raise UserError(f"{path}: damaged, or not the config of a model ({fault})") from fault
-        if kind not in list(FAMILIES):  # a list in the file is no key
-            raise UserError(
-                f"{path}: model_type: expected one of {', '.join(FAMILIES)}, found {kind!r}; our "
-                "Transformer cannot compute other architectures"
-            )
+        if kind not in list(FAMILIES):  # a list in the file cannot be a key
+            expected = ", ".join(FAMILIES)
+            raise UserError(f"{path}: model_type: expected one of {expected}, found {kind!r}")
+        family = FAMILIES[kind]
+        values = {
+            "scale_embedding": family.scale_embedding,
+            "attention_dropout": family.attention_dropout,
+        } | values
         return checked(cls, values | {"folder": folder}, lambda key: f"{path}: {keyed(key)}")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, given: Any) -> Any:
-        family = FAMILIES[given["model_type"]]
-        names = ("scale_embedding", "attention_dropout")
-        return {name: getattr(family, name) for name in names} | given
 
     @model_validator(mode="after")
     def _check(self) -> "Config":
-        """Raise ValueError for a value that does not fit the others, or ours."""
-        last = min(self.vocabulary_sizes) - 1
+        """Raise ValueError for a value that does not fit the others, or our Transformer."""
+        last, width, heads = min(self.vocabulary_sizes) - 1, self.d_model, _HEADS
         for key in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
-            told_elsewhere = key.startswith("decoder") and self.model_type == "mbart"
             number = getattr(self, key)
-            self._require(
-                number <= last if number is not None else told_elsewhere,
-                key,
-                f"a whole number from 0 to {last}, the id of one word",
-            )
-        width, heads = self.d_model, self.encoder_attention_heads
-        self._require(
-            self.family.positions == "table" or (width % 2 == 0 and width > 2),
-            *("d_model", "an even number from 4, half of it sines"),
+            wrong = number > last if number is not None else self.model_type != "mbart"
+            refuse((f"{key}: expected an id from 0 to {last}, found {number}", wrong))
+        has_sinusoids = self.family.positions != "table"
+        refuse(
+            ("d_model: expected an even number from 4", has_sinusoids and (width % 2 or width < 4)),
+            (f"{heads}: expected a divisor of d_model, {width}", width % getattr(self, heads)),
+            ("tie_word_embeddings: expected true, found false", not self.tie_word_embeddings),
         )
-        self._require(width % heads == 0, _HEADS, f"a number that divides d_model, {width}")
-        for key in ("encoder_ffn_dim", _HEADS):
+        for key in ("encoder_ffn_dim", heads):
             other, value = key.replace("encoder", "decoder"), getattr(self, key)
-            alike = getattr(self, other) == value
-            self._require(alike, other, f"{value} as {key}, both sides being alike here")
-        self._require(
-            *(self.tie_word_embeddings, "tie_word_embeddings"),
-            "true, as our output layer is the embedding",
-        )
+            refuse((f"{other}: expected {value}, as {key}", getattr(self, other) != value))
         return self
-
-    def _require(self, right: bool, key: str, expected: str) -> None:
-        if not right:
-            raise ValueError(f"{key}: expected {expected}; found {shown(getattr(self, key))}")
 
     @property
     def family(self) -> Family:
-        """Return the family of this `model_type`."""
+        """The family of this `model_type`."""
         return FAMILIES[self.model_type]
 
     @property
     def path(self) -> Path:
-        """Return the file."""
+        """The file."""
         return self.folder / CONFIG
 
     @property
-    def joint(self) -> bool:
-        """Return whether both sides share one embedding, and the ids of their pieces."""
-        return self.share_encoder_decoder_embeddings
-
-    @property
     def vocabulary_sizes(self) -> tuple[int, int]:
-        """Return the words of source and target, with rows that only fill the embedding up."""
+        """Rows of the embeddings of source and target, unused ones included."""
         return self.vocab_size, self.decoder_vocab_size or self.vocab_size
 
     def settings(self) -> ModelSettings:
-        """Return our settings that make the same function. Raises UserError for too large ones."""
+        """Return our settings of the same function."""
         family, activation = self.family, self.activation_function
-        found = self.model_dump(include=SAME) | {
+        values = self.model_dump(include=SAME) | {
             "d_ff": self.encoder_ffn_dim,
             "heads": self.encoder_attention_heads,
             "norm": family.norm,
@@ -188,37 +155,35 @@ class Config(BaseModel):
             "embedding_norm": family.embedding_norm,
             "activation": "silu" if activation == "swish" else activation,
             "position_table": self.max_position_embeddings * (family.positions != "sinusoids"),
-            "output_bias": True,  # it closes the row of BOS, which is none of their words
+            "output_bias": True,  # it keeps BOS, which is not one of their words, out of outputs
         }
-        return checked(ModelSettings, found, lambda key: f"{self.path}: {keyed(key)}")
+        return checked(ModelSettings, values, lambda key: f"{self.path}: {keyed(key)}")
 
 
 def check_sizes(folder: Path, settings: ModelSettings) -> None:
-    """Raise UserError naming each key in which settings are not those of the model in a folder."""
+    """Raise UserError naming each key in which settings differ from the model in a folder."""
     if wrong := other_sizes(Config.read(folder), settings):
         raise UserError(
-            f"model: expected the sizes of {folder / CONFIG}, which are {wrong}; correct them in "
-            f"the experiment: python scripts/describe_model.py --pretrained {folder} prints them "
-            "all"
+            f"model: expected the sizes of {folder / CONFIG}, which are {wrong}; paste the sizes "
+            f"that python scripts/describe_model.py --pretrained {folder} prints"
         )
 
 
 def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] = ()) -> str:
-    """Return each key in which settings differ from a config, with both values; `free` may."""
-    ours, theirs = (
-        each.model_dump(exclude={*CHOSEN, *free}) for each in (settings, config.settings())
-    )
+    """Return every key but `free` ones in which settings differ from a config, with both values."""
+    without = {*CHOSEN, *free}
+    ours, theirs = settings.model_dump(exclude=without), config.settings().model_dump()
     wrong = (f"{key}: {theirs[key]}, found {ours[key]}" for key in ours if theirs[key] != ours[key])
     return "; ".join(wrong)
 
 
 def settings_files(folder: Path) -> list[Path]:
-    """Return the files that say how a tokenizer is used and which tokens were added to it."""
+    """Return the files with settings of a tokenizer and the tokens that were added to it."""
     return [folder / name for name in _OF_TOKENIZER if (folder / name).exists()]
 
 
 def stated(path: Path, key: str) -> Any:
-    """Return the value of a key in a JSON file, None without it; UserError if it is damaged."""
+    """Return the value of a key in a JSON file, or None. Raises UserError if it is damaged."""
     try:
         return json.loads(path.read_bytes()).get(key) if path.exists() else None
     except (ValueError, AttributeError) as fault:
@@ -226,16 +191,13 @@ def stated(path: Path, key: str) -> Any:
 
 
 def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:
-    """Raise UserError where a code, or the folder of a Marian, names another language than a pair.
-
-    The tokenizers of other families state no pair: their src_lang is a default.
-    """
+    """Raise UserError where a code, or the folder of a Marian, contradicts the pair."""
     sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
     for side, key, language, code in sides:
         named = code or stated(folder / TOKENIZER_CONFIG, key)
         if named and contradict(str(named), language):
             where = f"--{side}-code" if code else f"{folder}: {key} of {TOKENIZER_CONFIG}"
             raise UserError(
-                f"{where}: expected {language}, a language of the pair in its direction, found "
-                f"{named!r}; name a model and a pair of the same direction"
+                f"{where}: expected {language}, as in the pair, found {named!r}; take a model of "
+                "the pair's direction"
             )

@@ -1,20 +1,31 @@
-"""Pretrained models from folder to folder."""
+"""Import of pretrained models, from folder to folder."""
 
+import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.runs import write_run
+from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE
+from headcount.data.fetching.models import RECORD
+from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount.training.progress import CURVE_COLUMNS
+from headcount.training.score import mean_loss
+from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
 from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config, check_sizes
-from headcount_hf.pretrained.languages import Placement, place_marks
+from headcount_hf.pretrained.languages import GENERATION, Placement, place_marks
 from headcount_hf.pretrained.library import input_files, no_weights
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
 from headcount_hf.pretrained.segment import LANGUAGE_CODES
@@ -24,27 +35,19 @@ from headcount_hf.pretrained.weights import Imported, Numbering, import_model, n
 def imported_files(folder: Path) -> list[Path]:
     """Return the files that a pretrained model is read from. Raises UserError without a model."""
     Config.read(folder)
-    found = input_files(folder, PRETRAINED_SOURCES)
-    if not any(path.suffix == ".safetensors" for path in found):
+    paths = input_files(folder, PRETRAINED_SOURCES)
+    if not any(path.suffix == ".safetensors" for path in paths):
         raise no_weights(folder)
-    return found
+    return paths
 
 
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
-    """Return for each id of source and target in a pair the id in a pretrained model.
-
-    Raises UserError unless the pair was cut into its pieces.
-    """
-    numbering = _read(folder, pair)[-1]
-    return numbering.src_rows, numbering.tgt_rows
+    """Return the pretrained model's id for every id of source and target of a pair."""
+    return _read(folder, pair)[-1].rows
 
 
 def import_for(folder: Path, pair: PairFolder) -> Imported:
-    """Return the model in a folder, for a pair that is cut into its pieces.
-
-    Standard error is told if weights were stored in another format than float32. Raises UserError
-    for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
-    """
+    """Return the model in a folder. Raises UserError for a pair of other pieces."""
     pieces, placement, _ = _read(folder, pair)
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
     if imported.format != "float32":
@@ -53,61 +56,117 @@ def import_for(folder: Path, pair: PairFolder) -> Imported:
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
-    """Write a pretrained model as one of ours, which belongs to a pair cut into its pieces.
-
-    Raises UserError as `import_for` does.
-    """
+    """Write a pretrained model as one of ours. Raises UserError as `import_for` does."""
     imported = import_for(folder, pair)
     facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
     facts |= {"provenance": origin, **pair.subwords()}
     facts["check"] = compare_with_library(imported, pair.read("dev"), pair)
-    weights = dict(imported.model.named_parameters())
-    ModelFolder(out).save(imported.model, weights, facts)
-
-
-def with_settings(model: Transformer, settings: ModelSettings) -> Transformer:
-    """Return the same model with an experiment's settings, whose dropout may be another."""
-    sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
-    ours = Transformer(settings, *sizes, model.own_src_embedding is None)
-    copy_weights(ours, dict(model.named_parameters()))
-    return ours.eval()
+    ModelFolder(out).save(imported.model, dict(imported.model.named_parameters()), facts)
 
 
 def imported_start(folder: Path, pair: PairFolder, settings: ModelSettings) -> Transformer:
-    """Return an imported model to start training from.
+    """Return an imported model to start training from, with the dropout of the settings."""
+    imported, check = _import_checked(folder, pair, settings)
+    print(f"imported {folder}: {check}", file=sys.stderr)
+    return imported.model
 
-    Raises UserError where the settings have other sizes, and where scores are not the library's.
+
+def write_imported_run(
+    folder: Path,
+    pair: PairFolder,
+    settings: ModelSettings,
+    train: TrainSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write the pretrained model in `folder` to `out` as an untrained run `baseline`.
+
+    It has the files of a training, with one row in curves.csv, and import.json with the origin and
+    the comparison with the library. `train` gives device and batch budget.
+    Raises UserError as `imported_start` does.
     """
+    imported, check = _import_checked(folder, pair, settings)
+    model = imported.model.to(pick_device(train.device))
+    loss = mean_loss(model, pair.read("dev"), train.batch_tokens)
+    row = dict.fromkeys(CURVE_COLUMNS) | {"step": 0, "epoch": 0, "dev_loss": loss, "seconds": 0}
+    write_rows(out / "curves.csv", CURVE_COLUMNS, [row])
+    write_rows(out / "masks.csv", MASK_COLUMNS, [])
+    write_rows(out / "slopes.csv", SLOPE_COLUMNS, [])
+    write_run(out, BASELINE)
+    facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
+    facts |= {**pair.subwords(), "provenance": origin}
+    ModelFolder(out / "model").save(model, dict(model.named_parameters()), facts)
+    facts = _source(folder) | {"stored_as": imported.format, "check": check}
+    write_json(out / "import.json", facts)
+
+
+def _import_checked(
+    folder: Path, pair: PairFolder, settings: ModelSettings
+) -> tuple[Imported, dict[str, Any]]:
+    """Return the model with these settings, whose dropout may differ, and its comparison."""
     check_sizes(folder, settings)
     imported = import_for(folder, pair)
     check = compare_with_library(imported, pair.first_pairs("dev", None), pair)
-    print(f"imported {folder}: {check}", file=sys.stderr)
-    return with_settings(imported.model, settings)
+    old = imported.model
+    sizes = old.src_embedding.num_embeddings, old.tgt_embedding.num_embeddings
+    model = Transformer(settings, *sizes, old.own_src_embedding is None)
+    copy_weights(model, dict(old.named_parameters()))
+    return replace(imported, model=model.eval()), check
+
+
+def _source(folder: Path) -> dict[str, Any]:
+    """Return where a model comes from, its files, and its makers' search settings."""
+    record, search = folder / RECORD, folder / GENERATION
+    known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
+    return {
+        "model": known["model"],
+        "revision": known["revision"],
+        "model_type": Config.read(folder).model_type,
+        "files": {
+            path.name: {"sha256": sha256(path), "bytes": path.stat().st_size}
+            for path in imported_files(folder)
+        },
+        "generation": read_json(search) if search.exists() else None,
+    }
 
 
 def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
-    """Return what a pretrained model says of subwords, in the languages of a pair.
-
-    Raises UserError unless the pair was cut into its pieces.
-    """
+    """Return pieces, marks and ids of a model. Raises UserError for a pair of other pieces."""
     config, about = Config.read(folder), pair.segmentation()
     if LANGUAGE_CODES not in about:
-        raise _other_pieces(folder, pair, "those of a model that was trained here")
+        raise _other_pieces(folder, pair, "subwords of a model that was trained here")
     pieces = read_pieces(config, about[LANGUAGE_CODES])
     placement = place_marks(config, pieces, about[LANGUAGE_CODES])
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     own = pair.vocabularies()
-    for side, rows in enumerate((numbering.src_rows, numbering.tgt_rows)):
+    for side, rows in enumerate(numbering.rows):
         names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
         others = own[side].pieces(range(len(own[side])))
         if names != others:
-            what = f"{len(others)} others of {SIDES[side]}"
-            raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
+            wrong = f"{len(others)} others of {SIDES[side]} (expected {len(names)})"
+            raise _other_pieces(folder, pair, wrong)
     return pieces, placement, numbering
 
 
-def _other_pieces(folder: Path, pair: PairFolder, found: str) -> UserError:
+def _other_pieces(folder: Path, pair: PairFolder, wrong: str) -> UserError:
     return UserError(
-        f"{pair.path}: expected text cut into the pieces of {folder}, found {found}; "
+        f"{pair.path}: expected text cut into the pieces of {folder}, found {wrong}; "
         "run scripts/segment.py"
     )
+
+
+def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
+    """Yield YAML about the model in a folder, from `commit` of the hub if that is given."""
+    defaults = ModelSettings().model_dump()
+    sizes = Config.read(folder).settings().model_dump(exclude={"preset", "d_head"})
+    name = re.sub("[^A-Za-z0-9]", "_", folder.resolve().name)
+    yield "# in config/models.yaml"
+    yield from [f"{name}:", "  licence: see the model card", "  citation: see the model card"]
+    yield from [f"  hub: {hub}", f"  revision: {commit}"] if hub else [f"  path: {folder}"]
+    yield "  files:"
+    yield from (f"    {path.name}: {sha256(path)}" for path in imported_files(folder))
+    yield "# in config/<experiment>.yaml"
+    yield from ["text: {normal_form: none}", "model:", f"  imported: {name}"]
+    for key, value in sizes.items():
+        if value != defaults[key]:
+            yield f"  {key}: {str(value).lower() if isinstance(value, bool) else value}"

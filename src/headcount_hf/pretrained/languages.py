@@ -1,4 +1,4 @@
-"""How a model is told which languages it reads and writes, and where a sentence has its marks."""
+"""Languages of a model, and the marks that they put around a sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,24 +33,18 @@ class Placement:
 def choose_codes(
     config: Config, pieces: Pieces, languages: Sequence[str], given: Codes
 ) -> tuple[str | None, str | None]:
-    """Return the codes of both languages, as far as the model is told them.
+    """Return the codes of both languages, None for a side where the model needs none.
 
-    `given`: those that were asked for; without one it is the language's own name. Raises UserError
-    with the nearest names for one that the model does not have, for one that it is not told, and
-    for languages of another direction than the folder's.
+    `given`: codes that a person chose instead of the language's name. Raises UserError for an
+    unknown or needless code, and for a folder of another direction.
     """
-    is_told = told_sides(config, pieces, given)
     chosen: list[str | None] = []
-    for name, needed, language, code in zip(SIDES, is_told, languages, given, strict=True):
-        if needed:
-            chosen.append(_find(pieces, f"--{name}-code", code or language))
-        elif code is not None:
-            raise UserError(
-                f"--{name}-code: expected none, as this model is not told that language, found "
-                f"{code!r}; leave it out"
-            )
-        else:
-            chosen.append(None)
+    needs = needs_codes(config, pieces, given)
+    for name, needed, language, code in zip(SIDES, needs, languages, given, strict=True):
+        if code is not None and not needed:
+            raise UserError(f"--{name}-code: expected none for this model, found {code!r}")
+        flag = f"--{name}-code"
+        chosen.append(_find_code(pieces, flag, code or language) if needed else None)
     check_languages(pieces.folder, languages, chosen)
     ids = pieces.sides[1].ids
     known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
@@ -59,23 +53,20 @@ def choose_codes(
 
 
 def check_forced(folder: Path, languages: Mapping[int, str], target: str | None) -> None:
-    """Raise UserError where a folder lets translations begin with another language's code.
-
-    `languages`: names by their ids.
-    """
+    """Raise UserError if a folder starts translations with another language's code."""
     for key in ("forced_bos_token_id", "decoder_start_token_id"):
         number = stated(folder / GENERATION, key)
         number = stated(folder / CONFIG, key) if number is None else number
         forced = languages.get(number, target)
         if forced != target:
             raise UserError(
-                f"{folder}: {key}: expected the id of {target}, found that of {forced}; this "
-                f"model was made to translate into that. If it knows {target} too, remove {key}"
+                f"{folder}: {key}: expected the id of {target}, found that of {forced}. If the "
+                f"model knows {target} too, remove {key}"
             )
 
 
 def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
-    """Return what stands where, given codes as `choose_codes` returns them.
+    """Return the marks for codes as `choose_codes` returns them.
 
     OPUS-MT: the target's code before the source. NLLB, M2M100 and mBART50: each side begins with
     its own code. mBART: the source ends with its end and its code, the decoder begins with the
@@ -86,8 +77,7 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
     if kind == "mbart" and not _is_mbart50(config):
         ids = pieces.sides[0].ids
         end = next(name for name, number in ids.items() if number == config.eos_token_id)
-        # A source of ours ends with one id and no more: it is their code, and the end before it a
-        # piece like others.
+        # Our source ends with one id: here their code, and the end before it is a usual piece.
         source = Marks((), (end,), special, words)
         marks = source, Marks((), (), special, words)
         return Placement(marks, start=ids[tgt[0]], src_end=ids[src[0]])
@@ -99,7 +89,7 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
 
 
 def _is_mbart50(config: Config) -> bool:
-    """Return whether a language's code stands first, as in mBART50, not last, as in mBART."""
+    """Return True if a language's code stands first, as in mBART50, not last, as in mBART."""
     paths = (config.folder / TOKENIZER_CONFIG, config.path)
     name = next(filter(None, (stated(path, "tokenizer_class") for path in paths)), "")
     if "MBart" in name:
@@ -107,30 +97,27 @@ def _is_mbart50(config: Config) -> bool:
     return config.decoder_start_token_id == config.eos_token_id
 
 
-def told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
-    """Return whether the model is told the language of source and target."""
+def needs_codes(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
+    """Return for source and target whether the model needs the code of the language."""
     kind, known = config.model_type, pieces.languages
-    if kind == "marian":  # one code is no choice: a model of one language may have it left over
+    if kind == "marian":  # a single code may be left over in a model of one language
         return False, len(known) > 1 or (len(known) == 1 and given[1] is not None)
     if kind not in ("m2m_100", "mbart"):
         return False, False
     if not known:
-        raise UserError(
-            f"{pieces.folder}: expected languages among the special tokens of the tokeniser, found "
-            "none; a tokenizer.json has them"
-        )
+        raise UserError(f"{pieces.folder}: expected languages among the special tokens, found none")
     return True, True
 
 
-def _find(pieces: Pieces, flag: str, code: str) -> str:
-    """Return the code by its own name or its piece's."""
+def _find_code(pieces: Pieces, flag: str, code: str) -> str:
+    """Return a code, given by its name or by the name of its piece."""
     known = pieces.languages
     by_piece = {piece: name for name, piece in known.items()}
-    found = code if code in known else by_piece.get(code)
-    if found is None:
+    name = code if code in known else by_piece.get(code)
+    if name is None:
         begin_alike = sorted(known, key=lambda name: (name[:2].lower() != code[:2].lower(), name))
         raise UserError(
             f"{flag}: expected one of the {len(known)} languages of {pieces.folder}, found "
             f"{code!r}; the nearest are {', '.join(begin_alike[:_NEAREST])}"
         )
-    return found
+    return name

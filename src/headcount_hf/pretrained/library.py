@@ -1,6 +1,6 @@
-"""Hugging Face's library: models and tokenisers of local folders.
+"""Models and tokenisers of Hugging Face's library, read from local folders.
 
-Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
+Code of a folder never runs: weights are read as safetensors, and Python files are left alone.
 """
 
 import json
@@ -19,20 +19,20 @@ from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
-"""What every folder is read with: nothing is fetched, and no code beside the files is run."""
+"""Arguments for every folder: nothing is downloaded, and code beside the files does not run."""
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
-"""Files of which every tokeniser of the library has one."""
+"""Every tokeniser of the library has at least one of these files."""
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-"""Formats of weights that are not quantised, as their files call them."""
+"""Formats of weights that are not quantised, as safetensors names them."""
 
 
 class Kind(NamedTuple):
-    """A kind of model: the library's class, and what people call it."""
+    """A kind of model."""
 
-    automatic: str  # such as AutoModelForSeq2SeqLM
+    automatic: str  # class of the library, such as AutoModelForSeq2SeqLM
     name: str
-    extra: str  # of this project, that installs the library for it
+    extra: str  # of this project, that installs the library
 
 
 SEQ2SEQ = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
@@ -47,114 +47,107 @@ def of_hugging_face(package: str, kind: Kind) -> Any:
 
 
 def no_weights(name: Path | str) -> UserError:
-    """Return the fault of a folder, or of a model on the hub, that has pickles only."""
+    """Return the fault of a model that has only pickled weights, which can run code."""
     return UserError(
-        f"{name}: expected weights as .safetensors, found none; pickled weights "
-        "(.bin, .pt) can run code and are not read. Convert the model, or name another"
+        f"{name}: expected weights as .safetensors, found none; pickles (.bin, .pt) are not read. "
+        "Convert the model by save_pretrained"
     )
 
 
 def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
     """Return the files that a model and its tokeniser are read from."""
-    found = {path for kind in kinds for path in folder.glob(kind)}
-    return sorted(path for path in found if path.name != RECORD)
+    paths = {path for kind in kinds for path in folder.glob(kind)}
+    return sorted(path for path in paths if path.name != RECORD)
 
 
 def stored_formats(folder: Path) -> dict[str, str]:
-    """Return the format, such as `float16`, of each weight in a folder.
-
-    Raises UserError for a folder without weights, a damaged file and quantised weights.
-    """
-    found = {}
+    """Return each weight's format, as `float16`. Raises UserError for quantised weights."""
+    formats = {}
     for path in sorted(folder.glob("*.safetensors")):
         try:
             with safetensors.safe_open(path, "pt") as file:
                 kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
         except (safetensors.SafetensorError, OSError) as fault:
-            raise UserError(
-                f"{path}: not a whole safetensors file ({fault}); fetch it again"
-            ) from fault
+            raise UserError(f"{path}: not a whole safetensors file ({fault})") from fault
         for name, kind in kinds.items():
             if kind not in _FORMATS:
                 raise UserError(
                     f"{path}: {name}: expected floating-point numbers, found {kind}; take the "
                     "model before it was quantised"
                 )
-            found[name] = _FORMATS[kind]
-    if not found:
+            formats[name] = _FORMATS[kind]
+    if not formats:
         raise no_weights(folder)
-    return found
+    return formats
 
 
 def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
-    """Return the tokeniser of a folder; `more`: arguments of the library.
-
-    Raises UserError for a folder without one that the library can read alone, EnvironmentFault
-    where the library is missing.
-    """
+    """Return the tokeniser of a folder. Raises UserError if the library cannot read one there."""
     theirs = of_hugging_face("transformers", kind)
     if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):
-        raise UserError(  # the library would make one up for some families, without any word
-            f"{folder}: expected a tokeniser beside the weights, found no file of one; "
-            "copy the tokeniser that the model was trained with here. What scripts/export.py made "
-            "of a model of ours has none: give the folder that it was made from to "
-            "scripts/importance.py, masking.py or ablation.py"
+        raise UserError(  # the library would invent one for some families without a warning
+            f"{folder}: expected a tokeniser beside the weights, found no file of one; copy it "
+            "here. For an export of a model that was trained here, use scripts/importance.py, "
+            "masking.py or ablation.py with the model's own folder"
         )
     return _opened(theirs.AutoTokenizer, folder, kind, more)
 
 
-class Opened(NamedTuple):
-    """A model, and names of weights."""
+def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[str], list[str]]:
+    """Return the model of a folder in fp32, names of missing weights, and of unknown ones.
 
-    model: nn.Module  # in evaluation mode, in fp32
-    missing: list[str]  # that the folder lacks, which the library makes up
-    unknown: list[str]  # that the library passes over
+    The library makes up missing weights and ignores unknown ones. `more`: its arguments.
 
-
-def open_model(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Opened:
-    """Return the model of a folder.
-
-    Raises UserError for a folder without a model of this kind, with weights in pickles only,
-    quantised, or not finite, and for a model that needs code of its own; EnvironmentFault where
-    the library is missing.
+    Raises UserError for a folder without a model of this kind, and for pickled, quantised,
+    misshapen or non-finite weights, and EnvironmentFault where the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
     stored = stored_formats(folder)
     more |= {"use_safetensors": True, "dtype": torch.float32}
     more |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _opened(getattr(theirs, kind.automatic), folder, kind, more)
-    for name, found, expected in sorted(report["mismatched_keys"]):
+    for name, shape, expected in sorted(report["mismatched_keys"]):
         raise UserError(
             f"{folder}: {name}: expected the shape {list(expected)}, as {CONFIG} says, found "
-            f"{list(found)}; fetch both files again"
+            f"{list(shape)}"
         )
     for name, weight in model.state_dict().items():
-        check_finite(f"{folder}: {name}", weight)
+        if not torch.isfinite(weight).all():
+            raise UserError(f"{folder}: {name}: expected finite numbers, found NaN or infinity")
     missing = {*report["missing_keys"], *_lacking_output(folder, model, stored)}
-    return Opened(model.eval(), sorted(missing), sorted(report["unexpected_keys"]))
+    return model.eval(), sorted(missing), sorted(report["unexpected_keys"])
 
 
 def open_whole(folder: Path) -> nn.Module:
-    """Return an encoder-decoder; UserError if weights lack or are another model's too."""
-    model, missing, unknown = open_model(folder)
+    """Return an encoder-decoder. Raises UserError for missing weights or another model's."""
+    model, missing, unknown = open_model(folder, SEQ2SEQ)
     if missing:
-        raise drawn_at_random(folder, missing[0], "is it whole?")
+        raise drawn_at_random(folder, missing[0])
     # Tables of positions that the library computes itself may be there.
     if others := [name for name in unknown if "embed_positions.weight" not in name]:
         raise UserError(
-            f"{folder}: expected the weights that {CONFIG} describes and no others, found "
-            f"{len(others)} more, the first of them {others[0]}; fetch both files again"
+            f"{folder}: expected only the weights that {CONFIG} describes, found {len(others)} "
+            f"more, the first of them {others[0]}"
         )
     return model
 
 
+def drawn_at_random(folder: Path, weight: str) -> UserError:
+    """Return the fault of a folder that lacks a weight."""
+    return UserError(
+        f"{folder}: the weights lack {weight}, which the library would draw at random or copy from "
+        "the embedding; take a whole model that was trained for this task"
+    )
+
+
 def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
+    """Return what a class of the library reads from a folder. Raises UserError where it cannot."""
     try:
         return reader.from_pretrained(folder, **LOCAL, **more)
     except MemoryError:
         raise
-    except Exception as fault:  # whatever the library's parts raise, bare Exception among it
-        if "tiktoken" in str(fault):  # what it tries last; before that it reads SentencePiece
+    except Exception as fault:  # parts of the library raise bare Exception
+        if "tiktoken" in str(fault):  # its last attempt after SentencePiece failed
             optional_package("google.protobuf", f"{folder}", "run: pip install protobuf")
         files = ", ".join(path.name for path in input_files(folder))
         raise UserError(
@@ -163,22 +156,10 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
         ) from fault
 
 
-def check_finite(place: str, weight: torch.Tensor) -> None:
-    """Raise UserError if a weight is NaN or infinite, or too large for float32."""
-    if not torch.isfinite(weight).all():
-        raise UserError(
-            f"{place}: expected finite numbers in float32, found NaN or infinite ones; take a "
-            "checkpoint from before the training broke down"
-        )
-
-
 def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> set[str]:
-    """Return the output layer's weight where config.json says it is not tied and no file has it.
-
-    The library ties it without a word. T5's config even forgets that it is not tied.
-    """
-    told, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
-    if output is None or told.get("tie_word_embeddings") is not False:
+    """Return the missing weight of an untied output layer, which the library would tie."""
+    config, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
+    if output is None or config.get("tie_word_embeddings") is not False:
         return set()
     place = next(name for name, module in model.named_modules() if module is output)
     return {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
@@ -186,24 +167,10 @@ def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> 
 
 @torch.no_grad()
 def compute_sinusoids(folder: Path, model: nn.Module) -> None:
-    """Put computed sinusoids in place of tables that a file may hold in half precision.
-
-    Raises UserError for a table with other values.
-    """
+    """Replace rounded tables of sinusoids. Raises UserError for other values."""
     for module in model.modules():
         if hasattr(module, "create_weight"):  # of Marian's and Pegasus's tables
             computed = module.create_weight()
             if not torch.allclose(module.weight, computed, rtol=0, atol=1e-2):
-                raise UserError(
-                    f"{folder}: expected positions as sinusoids, found a table of other values; "
-                    "our Transformer computes no other positions"
-                )
+                raise UserError(f"{folder}: expected positions as sinusoids, found other values")
             module.weight.copy_(computed)
-
-
-def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:
-    """Return the fault of a folder that lacks a weight, with what to ask oneself."""
-    return UserError(
-        f"{folder}: the weights lack {weight}, which the library would draw at "
-        f"random, or copy from the embedding; {asked}"
-    )

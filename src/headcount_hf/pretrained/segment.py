@@ -1,4 +1,4 @@
-"""Text of a pair, cut into the pieces of a pretrained model."""
+"""Segmentation of a pair's text into the pieces of a pretrained model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +9,8 @@ from headcount.base.files import write_bytes, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
+from headcount.data.normalisation import spelling_facts
 from headcount.data.sentencepieces import MARKS, RunningPieces
-from headcount.data.spelling import spelling_facts
 from headcount_hf.pretrained.families import Codes, Config
 from headcount_hf.pretrained.languages import choose_codes, place_marks
 from headcount_hf.pretrained.pieces import read_pieces
@@ -18,9 +18,9 @@ from headcount_hf.pretrained.weights import number_words
 
 _AS_READ = LetterSettings()
 LANGUAGE_CODES = "language_codes"
-"""Where segmentation.json tells what the model calls both languages."""
+"""Key of segmentation.json with the model's codes of both languages."""
 EXAMPLES = "examples"
-"""Where segmentation.json has pairs of lines before they were cut, to compare at the import."""
+"""Key of segmentation.json with pairs of uncut lines, which the import compares."""
 _EXAMPLES = 8
 
 
@@ -33,13 +33,11 @@ def segment_pretrained(
     codes: Codes = (None, None),
     spelt: LetterSettings = _AS_READ,
 ) -> None:
-    """Cut the text of a pair into the pieces of a pretrained model, and write what BPE would write.
+    """Cut the text of a pair into the pieces of a pretrained model, and write what BPE writes.
 
-    `{src,tgt}.codes` are what cuts it: a SentencePiece model, or a tokenizer.json. `codes`: see
-    `choose_codes`; `spelt`: how the text is written already. Of several references of dev the first
-    is cut. Raises UserError for a file that is missing, damaged or of another kind of model, a
-    language that the model does not know or contradicts, and a line that is longer than the model
-    allows.
+    `{src,tgt}.codes` are a SentencePiece model or a tokenizer.json. `codes`: see `choose_codes`.
+    `spelt`: letters of the text. The first of several references of dev is cut. Raises UserError
+    for a damaged folder, an unknown language, and a line longer than the model's positions.
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
@@ -47,7 +45,6 @@ def segment_pretrained(
     chosen = choose_codes(config, pieces, languages, codes)
     placement = place_marks(config, pieces, chosen)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
-    rows = numbering.src_rows, numbering.tgt_rows
     for side, name in enumerate(SIDES):
         cutter = pieces.cutter(side, languages[side], placement.marks[side])
         counts: Counter[str] = Counter()
@@ -56,7 +53,7 @@ def segment_pretrained(
             write_lines(out / f"{split}.{name}", map(" ".join, lines))
             if split == "train":
                 counts.update(piece for line in lines for piece in line)
-        pieces.vocabulary(side, rows[side], counts).save(out / VOCABULARIES[side])
+        pieces.vocabulary(side, numbering.rows[side], counts).save(out / VOCABULARIES[side])
         write_bytes(out / CODES[side], pieces.sides[side].model)
     marks = zip(SIDES, map(vars, placement.marks), strict=True)
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": False}
@@ -66,7 +63,7 @@ def segment_pretrained(
 
 
 def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
-    """Return pairs of dev, first those with an added word, and a pair with every added word."""
+    """Return pairs of dev, pairs with an added word first, and one with every added word."""
     sides = ([references(line)[0] for line in clean_lines(path)] for path in dev)
     pairs = [list(pair) for pair in zip(*sides, strict=False) if all(pair)]
     pairs.sort(key=lambda pair: not any(word in line for word in words for line in pair))
@@ -77,12 +74,12 @@ def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:
-    """Give the pieces of each line. Raises UserError for a line longer than the positions."""
+    """Yield the pieces of every line. Raises UserError for a line longer than the positions."""
     for number, line in enumerate(clean_lines(path), start=1):
         pieces = cutter.pieces(references(line)[0])
         if longest is not None and len(pieces) >= longest:
             raise UserError(
                 f"{path}:{number}: expected at most {longest - 1} pieces, one less than the model "
-                f"has positions, found {len(pieces)}; leave the line out of both sides, or part it"
+                f"has positions, found {len(pieces)}; leave the line out of both sides"
             )
         yield pieces
