@@ -20,8 +20,10 @@ from headcount.store.pair_folder import PairFolder
 DRAW_SEED = 1  # not the run's, so that all runs are measured on the same sentence pairs
 
 Done = Callable[[int], object]  # receives the number of sentences just finished
-# Returns statistics, [heads] by name, and facts, and moves the progress bar.
-Measurement = Callable[[Transformer, ParallelText, tqdm], tuple[Statistics, dict[str, Any]]]
+# Returns statistics, [heads] by name, and facts of a model, and moves the progress bar.
+Measurement = Callable[
+    [Transformer, ParallelText, ImportanceSettings, tqdm], tuple[Statistics, dict[str, Any]]
+]
 
 
 def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
@@ -59,7 +61,7 @@ def write_measured(
         batches_of("resources", settings.batch_tokens),
         tqdm(total=len(text), unit="sentence", disable=None) as bar,
     ):
-        values, facts = measure(model, text, bar)
+        values, facts = measure(model, text, settings, bar)
     about = {
         "data": settings.data,
         "sentences": len(text),

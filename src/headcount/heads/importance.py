@@ -8,6 +8,7 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,28 +26,22 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder, check_measured
-from headcount.store.pair_folder import PairFolder
 
 
-def write_importance(
-    folder: ModelFolder,
-    pair: PairFolder,
-    settings: ImportanceSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write the importance over a drawn text and over each of its halves, by `write_measured`."""
+def _measure_halves(
+    model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return importance over a text and over each of its halves, and the sizes of the halves."""
+    middle = len(text) // 2  # an odd pair is in the second half
+    halves = text.part(range(middle)), text.part(range(middle, len(text)))
+    first, second = (measure_importance(model, half, settings, bar.update) for half in halves)
+    sizes = [len(half) for half in halves]
+    whole = np.average([first, second], axis=0, weights=sizes)
+    names = ("importance", "importance_first_half", "importance_second_half")
+    return dict(zip(names, (whole, first, second), strict=True)), {"halves": sizes}
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
-        middle = len(text) // 2  # an odd pair is in the second half
-        halves = text.part(range(middle)), text.part(range(middle, len(text)))
-        first, second = (measure_importance(model, h, settings, bar.update) for h in halves)
-        sizes = [len(half) for half in halves]
-        whole = np.average([first, second], axis=0, weights=sizes)
-        names = ("importance", "importance_first_half", "importance_second_half")
-        return dict(zip(names, (whole, first, second), strict=True)), {"halves": sizes}
 
-    write_measured(measure, folder, pair, settings, out, origin)
+write_importance = partial(write_measured, _measure_halves)
 
 
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:

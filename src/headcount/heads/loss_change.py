@@ -4,7 +4,7 @@ L(x) is the loss of a sentence in nats, summed over its target tokens. Dropout i
 """
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,17 @@ from headcount.heads.drawn_text import Done, write_measured
 from headcount.model.layers import Memory
 from headcount.model.loss import losses_after
 from headcount.model.transformer import Transformer, first_device
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
 
 
-def write_loss_change(
-    folder: ModelFolder,
-    pair: PairFolder,
-    settings: ImportanceSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write the statistics loss_change and loss_rise, see `measure_loss_change`."""
+def _measure_change(
+    model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the statistics of `measure_loss_change`, and no facts."""
+    values = measure_loss_change(model, text, settings, bar.update)
+    return dict(zip(("loss_change", "loss_rise"), values, strict=True)), {}
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
-        values = measure_loss_change(model, text, settings, bar.update)
-        return dict(zip(("loss_change", "loss_rise"), values, strict=True)), {}
 
-    write_measured(measure, folder, pair, settings, out, origin)
+write_loss_change = partial(write_measured, _measure_change)
 
 
 def measure_loss_change(

@@ -156,7 +156,9 @@ def write_measures(
     """
     beside = {}
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
+    def measure(
+        model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+    ) -> tuple[dict, dict]:
         passes = Passes(model, text, settings, more, bar.update)
         bar.reset((2 + more.points) * len(text) + more.orders * len(passes.few))
         values = {name: function(passes) for name, function in MEASURES.items()}
