@@ -96,10 +96,7 @@ def sentence_attention(
     pieces: tuple[list[str], list[str]],
     names: Sequence[Head],
 ) -> dict[str, Any]:
-    """Return the attention of every head between the subwords of one sentence pair, as JSON.
-
-    `names` are the addresses of the heads in flat order, by which the JSON has their weights.
-    """
+    """Return attention between subwords of a pair by the `names` of all heads in flat order."""
     by_layer = all_weights(model, *pair)
     weights = {
         name.name(): _rounded(by_layer[head.kind, head.layer][head.head])
@@ -113,8 +110,7 @@ def attention_map(
 ) -> dict[str, Any]:
     """Return the data of a drawing, as JSON: queries, keys (texts), weights (a row for a query).
 
-    `pair` has the ids of source and target, `words` their words. The weights of a word's pieces are
-    joined. In the decoder a query is the word that was read, not the next one.
+    The weights of a word's pieces are joined. In the decoder a query is the word that was read.
     """
     weights = all_weights(model, *pair)[head.kind, head.layer][head.head]
     source, target = [*words[0], (END, 1)], [(START, 1), *words[1]]

@@ -27,9 +27,9 @@ Measurement = Callable[
 
 
 def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
-    """Return the sentence pairs on which importance is measured, drawn without repetition.
+    """Return the sentence pairs on which importance is measured, all pairs of a short text.
 
-    A text with fewer pairs than asked for is taken whole. Raises UserError for fewer than two.
+    Raises UserError for fewer than two pairs.
     """
     text = pair.read(settings.data)
     if len(text) < 2:

@@ -45,10 +45,7 @@ write_importance = partial(write_measured, _measure_halves)
 
 
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:
-    """Return the importance of every head of the model in a folder, [heads] in flat order.
-
-    Raises UserError if the file has other heads, and as `check_measured` does.
-    """
+    """Return the importance of all heads, [heads]. Raises UserError for another model's file."""
     values = read_head_values(path, "importance", grid)
     check_measured(path, folder.weight_files, "scripts/importance.py")
     return values
@@ -71,8 +68,7 @@ def batch_importance(
 ) -> BatchImportance:
     """Return the importance of every head for one batch, nats per sentence, without dropout.
 
-    `unit`: see `measure_importance`. `smoothing`: label smoothing ε of the loss. Mode, weights and
-    gradients of the model and the random state stay as they were.
+    Mode, weights and gradients of the model and the random state stay as they were.
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
@@ -88,19 +84,15 @@ def measure_importance(
 ) -> np.ndarray:
     """Return the importance of every head over a text, [h], nats per sentence.
 
-    It is the mean over sentences of a quantity that `settings.abs` names:
+    It is the mean over sentences, with L(x) the loss of sentence x, of what `settings.abs` names:
 
-    - `sentence`: |∂L(x)/∂ξ|, where L(x) is the loss of sentence x.
-    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens, by as many backward passes
-      as the longest target of a batch has tokens.
-    - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i of the head's own layer, where
-      c_i is the head's output there. The code of Michel et al. 2019 computes this.
-    - `batch`: |Σ_x ∂L(x)/∂ξ| of a batch, summed over batches and divided by the number of
-      sentences. Only this one depends on `batch_tokens`.
-    - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information of the multipliers, nats².
+    - `sentence`: |∂L(x)/∂ξ|.
+    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens.
+    - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i, with c_i the head's output.
+      The code of Michel et al. 2019 computes this.
+    - `batch`: |Σ_x ∂L(x)/∂ξ| of a batch. Only this one depends on `batch_tokens`.
+    - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information, nats².
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
-
-    Larger means more important. L(x) has no label smoothing.
 
     Source: Sun et al. 2020, equations 1 and 2, the same as Michel et al. 2019. Squares: Kwon et al.
     2022, section 4.1.
@@ -114,10 +106,7 @@ def measure_importance(
 
 
 def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
-    """Return importance [h] divided by the L2 norm of its layer and kind; zeros stay zeros.
-
-    Source: Michel et al. 2019.
-    """
+    """Return importance [h] divided by the L2 norm of its layer and kind (Michel et al. 2019)."""
     scaled = importance.copy()
     for _, _, span in grid.layers():
         scaled[span] /= np.linalg.norm(scaled[span]) or 1.0
@@ -200,14 +189,12 @@ def integrated_gradients(
     points: int,
     done: Done = lambda sentences: None,
 ) -> np.ndarray:
-    """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads]; nats per sentence.
+    """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads], in nats per sentence.
 
-    Above 0 the head lowers the loss. The integral is a sum over the midpoints of `points` equal
-    parts. Up to the error of this sum, the values add up to the loss without any head minus the
-    loss with all.
+    The integral is a sum over the midpoints of `points` equal parts. Up to the error of this sum,
+    the values add up to the loss without any head minus the loss with all.
 
-    Source: Sundararajan et al. 2017, section 3, with the multipliers in place of an input's
-    features. Hao et al. 2021 integrate over the weights of attention.
+    Source: Sundararajan et al. 2017, section 3, with multipliers in place of input features.
     """
     total = np.zeros(model.grid.size)
     for batch in in_order(text, settings.batch_tokens, first_device(model)):
@@ -235,10 +222,7 @@ def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
 
 
 def multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
-    """Return multipliers [b, h] of one value, to differentiate by.
-
-    Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
-    """
+    """Return multipliers [b, h] of one value, to differentiate the losses of b sentences by."""
     weight = next(model.parameters())
     shape = (len(batch.indices), model.grid.size)
     return torch.full(shape, at, dtype=weight.dtype, device=weight.device, requires_grad=True)

@@ -110,7 +110,6 @@ def shapley_by_order(
 ) -> np.ndarray:
     """Return the rise of the loss as each head is masked, [orders, heads], nats per sentence.
 
-    In an order, the value of a head is L(S without it) − L(S), with S the heads not yet masked.
     The mean over orders estimates the Shapley value: above 0 the head lowers the loss.
 
     Source: Held and Yang 2023, section 3. Sampling: Ghorbani and Zou 2019, algorithm 1.

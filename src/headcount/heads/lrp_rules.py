@@ -123,11 +123,10 @@ def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm) -> Tensor:
 def attention_parts(
     queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return contributions of queries and keys to head outputs through the softmax, J_ji · x_i.
+    """Return contributions of queries [h, q, e, f] and keys [h, q, e, k, f] to outputs, J_ji · x_i.
 
-    Arguments as in `Rules.attention`. The shapes are [h, q, e, f], from the query of the same
-    position, and [h, q, e, k, f]. With weights A and outputs c, ∂c_qe/∂score_qk =
-    A_qk (v_ke − c_qe), and score_qk = Σ_f query_qf · key_kf / √width.
+    With weights A and outputs c, ∂c_qe/∂score_qk = A_qk (v_ke − c_qe), and
+    score_qk = Σ_f query_qf · key_kf / √width.
     """
     context = weights @ values
     spread = values.transpose(1, 2)[:, None] - context[..., None]  # [h, q, e, k]

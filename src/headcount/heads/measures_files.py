@@ -96,9 +96,8 @@ def _dimensions(grid: HeadGrid, width: int) -> list[tuple]:
 def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:
     """Return `count` heads of least information to mask, rearranged within their layers.
 
-    `fisher` is F [heads, heads]. Its diagonal decides how many heads of each layer are masked, the
-    last of equal heads first. Then, within each layer, a masked head and another are exchanged, the
-    pair first that lowers the added loss most, for as long as it falls.
+    The diagonal of `fisher` [heads, heads] decides how many heads of a layer are masked. Then a
+    masked head and another of the layer are exchanged while that lowers the added loss.
     """
     gone = set(rank_heads(np.diagonal(fisher))[grid.size - count :])
     for _, _, span in grid.layers():
@@ -109,10 +108,7 @@ def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:
 
 
 def stays(fisher: np.ndarray, grid: HeadGrid) -> np.ndarray:
-    """Return the share of the numbers of masked heads, 1 to all but one, at which a head stays.
-
-    Heads are masked by `rearranged`. The result is [heads]; larger means more important.
-    """
+    """Return the share of the numbers of masked heads, 1 to all but one, at which a head stays."""
     counts = range(1, grid.size)
     total = np.zeros(grid.size)
     for count in counts:

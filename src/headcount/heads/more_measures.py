@@ -60,10 +60,7 @@ class HeadOutputs:
                 self._add(self._grid.span(kind, layer), entering[module.output][queries], factors)
 
     def norms(self) -> np.ndarray:
-        """Return the mean over positions of ‖W_O^h c_h‖, [heads], no unit.
-
-        Source: Kobayashi et al. 2020, section 3, for the head's whole output.
-        """
+        """Return means of ‖W_O^h c_h‖, [heads]: Kobayashi et al. 2020, section 3."""
         return self._sizes / self._positions
 
     def means(self) -> np.ndarray:
@@ -149,11 +146,7 @@ def write_measures(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write `MEASURES` by `write_measured`, and Fisher information and mean outputs beside them.
-
-    The facts compare the sums of integrated gradients and of Shapley values with the loss that they
-    divide up.
-    """
+    """Write `MEASURES` by `write_measured`, and Fisher information and mean outputs beside them."""
     beside = {}
 
     def measure(

@@ -78,11 +78,9 @@ def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarra
 def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Tensor:
     """Return the relevance [t, heads in flat order] of every head at every step of a sentence.
 
-    At each step the model's likeliest next word, given the source and the words of `tgt` before,
-    has relevance 1. A head's relevance is the sum over its outputs at all positions, divided by
-    the sum of sizes over the heads of its layer and kind: under `alpha_beta` a share, 0 to 1.
-
-    Source: Voita et al. 2019, section 4 and appendix A.
+    At each step the model's likeliest next word after the words of `tgt` has relevance 1. A head's
+    relevance is the sum over its outputs, divided by the sum of sizes over the heads of its layer
+    and kind. Source: Voita et al. 2019, section 4 and appendix A.
     """
     batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     stacks = (*model.encoder, model.encoder_norm, *model.decoder, model.decoder_norm)

@@ -109,10 +109,7 @@ def text_roles(
     settings: RolesSettings,
     done: Done = lambda sentences: None,
 ) -> TextRoles:
-    """Return roles from one pass over a text with references as targets.
-
-    `counts` [vocabulary]: occurrences of source ids in the training text.
-    """
+    """Return roles on a text, with occurrences `counts` [vocabulary] of source ids in training."""
     grid, device = model.eval().grid, first_device(model)
     rare = RareWords(grid, counts.to(device), settings)
     roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare)
@@ -160,10 +157,7 @@ def _sentences(
 
 
 def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str, int]:
-    """Return the most frequent relative position of the dependent, by relation that has an arc.
-
-    Of equally frequent positions it is the nearest.
-    """
+    """Return the most frequent, then nearest relative position of the dependent by relation."""
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     for tree in trees:
         for arc in tree.arcs:
@@ -176,11 +170,9 @@ def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str
 
 
 class Syntax:
-    """Accuracy of every encoder head for every relation, both ways, over one treebank.
+    """Accuracy of encoder heads for relations over one treebank: Voita et al. 2019, section 5.2.1.
 
     `offsets` are positions that the baseline guesses, from `best_offsets`.
-
-    Source: Voita et al. 2019, section 5.2.1.
     """
 
     def __init__(self, grid: HeadGrid, offsets: dict[str, int]):
@@ -226,11 +218,7 @@ class Syntax:
                 self._hits[key][name][span] += trials.sum(0).cpu().numpy()
 
     def rows(self, heads: Sequence[Head], treebank: str) -> list[list]:
-        """Return the cells of `SYNTAX_COLUMNS` for every encoder head, relation and direction.
-
-        `heads` are addresses in flat order. Value: hits / trials. Offset: of the baseline.
-        head_only and baseline_only: trials that one of the two alone hits. Half: of even sentences.
-        """
+        """Return the cells of `SYNTAX_COLUMNS` for every encoder head, relation and direction."""
         rows = []
         for (relation, direction), counts in self._counts.items():
             if not counts["trials"]:
@@ -248,11 +236,7 @@ class Syntax:
 def _trials(
     trees: list[AlignedTree], relation: str, direction: str, offset: int
 ) -> list[tuple[int, int, set[int], int]]:
-    """Return sentence, query, the words that are hits, and the baseline's guess, of each trial.
-
-    The positional baseline always guesses that the dependent is at the relation's most frequent
-    position. Its guess may lie outside the sentence.
-    """
+    """Return sentence, query, the words that are hits, and the baseline's guess, of each trial."""
     step = offset if direction == "to_dependent" else -offset
     trials = []
     for number, tree in enumerate(trees):

@@ -85,10 +85,7 @@ class Model:
         return self._sides[0].encode(_clean([line])[0])
 
     def decode(self, ids: Ids) -> str:
-        """Return the detokenised line of ids of the target language.
-
-        Raises UserError for an id that its vocabulary does not have.
-        """
+        """Return the detokenised line of ids. Raises UserError for an unknown id."""
         size = len(self._sides[1].vocabulary)
         if wrong := [number for number in ids if not 0 <= number < size]:
             raise UserError(f"expected ids of the target from 0 to {size - 1}, found {wrong[0]}")
@@ -113,10 +110,7 @@ class Model:
         mask: Mask = (),
         decode: DecodeSettings = _DECODE,
     ) -> Score:
-        """Return BLEU of translations, 0 to 100, with sacreBLEU's signature.
-
-        Several references of a line have tabs between them.
-        """
+        """Return BLEU, 0 to 100. Several references of a line have tabs between them."""
         spelt = self._spelt(targets)  # before the long search, to refuse a text
         translations = self.translate(sources, mask, decode)
         return score_corpus(translations, spelt, self._sides[1].language)[0]
@@ -138,10 +132,7 @@ class Model:
         masks: Mapping[str, Mask] | None = None,
         decode: DecodeSettings = _DECODE,
     ) -> dict[str, Difference]:
-        """Return differences of BLEU under named masks to no mask, by paired bootstrap.
-
-        Without `masks` heads are masked one at a time, by address.
-        """
+        """Return differences of BLEU under named masks, or without each head, to no mask."""
         named = {head: [head] for head in self.heads} if masks is None else masks
         sets = {name: self._silent(mask) for name, mask in named.items()}
         masked = MaskedModel(self.module, *self._sides, decode)

@@ -126,9 +126,8 @@ class MultiHeadAttention(nn.Module):
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
         """Return W_O applied to the head outputs [b, h, q, e] times their multipliers: [b, q, d].
 
-        `multiplier` ξ is [h], or [b, h] with one row per sentence. Ones give the same bits as None,
-        0 is the same as zero columns in W_O. With `means` μ a head's output c becomes
-        ξ c + (1 − ξ) μ.
+        `multiplier` ξ is [h] or [b, h]. Ones give the same bits as None. With `means` μ an output c
+        becomes ξ c + (1 − ξ) μ.
         """
         if multiplier is not None:
             finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
@@ -150,10 +149,7 @@ def padding_mask(tokens: Tensor, pad: int) -> Tensor:
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """Return position encodings [length, width]: sines in even, cosines in odd columns.
-
-    Source: Vaswani et al. 2017, section 3.5.
-    """
+    """Return sines and cosines of positions, [length, width]: Vaswani et al. 2017, section 3.5."""
     with torch.device("cpu"):  # also for a model on the meta device
         position = torch.arange(length, dtype=torch.float64)[:, None]
         rate = torch.pow(10000.0, -torch.arange(0, width, 2, dtype=torch.float64) / width)

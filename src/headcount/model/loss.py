@@ -75,10 +75,7 @@ def summed_loss(
 
 
 class FusedLoss(torch.autograd.Function):
-    """Sum over tokens of (1 − ε) · cross-entropy + ε · its mean over the vocabulary, in nats.
-
-    The gradients are computed with the loss, so that the scores need not be kept.
-    """
+    """Sum over tokens of (1 − ε) · cross-entropy + ε · its mean over the vocabulary, in nats."""
 
     @staticmethod
     def forward(
@@ -89,10 +86,7 @@ class FusedLoss(torch.autograd.Function):
         smoothing: float,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Return the loss of states [t, d], output weights [v, d] and targets [t], a scalar.
-
-        `bias` [v] has no gradient.
-        """
+        """Return the loss of states [t, d], weights [v, d], targets [t] and a frozen bias [v]."""
         ctx.needs = ctx.needs_input_grad[:2]
         kind, exact = _product_type(states), torch.promote_types(states.dtype, torch.float32)
         words = weight.to(kind)

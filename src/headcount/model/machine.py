@@ -47,8 +47,7 @@ def pick_device(wanted: str) -> torch.device:
 def batches_of(section: str, tokens: int) -> Iterator[None]:
     """Return a context for batches of `tokens`, the `batch_tokens` of a section of settings.
 
-    Raises EnvironmentFault with a smaller budget where memory runs out. The budget is not changed
-    silently, since the result of training depends on it.
+    Raises EnvironmentFault with a smaller budget where memory runs out.
     """
     try:
         yield
@@ -84,10 +83,7 @@ def warn_of_slow_format(precision: str, device: torch.device) -> None:
 
 
 def pick_format(wanted: str, device: torch.device, width: int) -> str:
-    """Return `fp32` or `bf16`: as wanted, or for `auto` the faster one for a width `d_model`.
-
-    The choice depends on processor and width alone, so that it is the same in every run.
-    """
+    """Return `fp32` or `bf16` as wanted, or for `auto` by processor and width `d_model` alone."""
     if wanted != "auto":
         return wanted
     if device.type == "cuda":

@@ -15,10 +15,9 @@ from headcount.model.transformer import Transformer, copy_weights, first_device
 def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     """Return a new model without the heads whose multiplier, [heads] in flat order, is 0.
 
-    Rows of W_Q, W_K, W_V and their biases are removed, and columns of W_O. The bias of W_O stays.
-    Other multipliers are folded into the columns of W_O, and the `means` of a module into the bias
-    of W_O. Heads keep their width, so the scale of scores stays. Up to rounding the output is the
-    same as under the multiplier. Raises ValueError for a multiplier of another shape.
+    Other multipliers are folded into the columns of W_O, and the `means` of a module into its bias.
+    Up to rounding the output is the same as under the multiplier. Raises ValueError for a
+    multiplier of another shape.
     """
     if multiplier.shape != (model.grid.size,):
         raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
@@ -60,9 +59,8 @@ def _rebuilt(model: Transformer, change: Callable[..., dict[str, Tensor]]) -> Tr
 def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
     """Return a model with `count` heads in every layer: the heads of `model` and masked ones.
 
-    `heads`: places of the heads of `model`, in flat order. The others have zero rows in W_Q, W_K,
-    W_V and their biases, and zero columns in W_O. After `remove_heads` the output has the same bits
-    as the original model under a mask of zeros and ones. Raises ValueError for impossible places.
+    `heads`: places of the heads of `model`, in flat order. After `remove_heads` the output has the
+    same bits as under a mask of zeros and ones. Raises ValueError for impossible places.
     """
     if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
         raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")

@@ -21,8 +21,7 @@ from headcount.model.layers import DecoderLayer, EncoderLayer, Memory, Targets, 
 class Transformer(nn.Module):
     """Translation model. The output layer shares the target embedding's weights.
 
-    `multiplier` is [heads] in the order of `settings.grid`, or [b, heads] with one row per
-    sentence, or None.
+    `multiplier` is [heads] in the order of `settings.grid`, or [b, heads], or None.
     """
 
     def __init__(self, settings: ModelSettings, src_size: int, tgt_size: int, joint: bool):
@@ -163,8 +162,7 @@ def watch_attention(
 ) -> Iterator[None]:
     """Call `visit` with kind, layer and weights [b, h, q, k] of every attention layer as it runs.
 
-    The weights are computed beside the model's own path, whose results stay the same. Layers
-    without heads are skipped. In a search k are the positions that a hypothesis attends to.
+    Layers without heads are skipped. In a search k are the positions that a hypothesis attends to.
     """
 
     def show(kind: str, layer: int, _: nn.Module, inputs: tuple) -> None:

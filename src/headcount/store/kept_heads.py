@@ -79,7 +79,7 @@ def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.nd
     """Return the multiplier [heads] of a mask that addresses and files name together.
 
     A heads.csv has gates, which are taken as they are. Any other file lists masked heads. Raises
-    UserError for another text, and for a head that the model does not have.
+    UserError for another text or head.
     """
     mask = np.ones(grid.size)
     for name in [named] if isinstance(named, str | Path) else named:

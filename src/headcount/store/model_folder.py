@@ -155,10 +155,7 @@ class ModelFolder:
             ) from fault
 
     def pair(self, named: Path | None) -> PairFolder:
-        """Return the named folder of subwords. For None it is the model's own, which must have any.
-
-        Raises UserError if it has none.
-        """
+        """Return the named folder of subwords, or the model's own. Raises UserError for none."""
         if named is None and not (self.path / SEGMENTATION).is_file():
             self.facts()  # raises if there is no model either
             raise UserError(

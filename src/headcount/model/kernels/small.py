@@ -29,8 +29,7 @@ def softmax_columns(scores: Tensor) -> Tensor:
 def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
     """Return states with a share `rate` of elements at 0, the others scaled to keep the mean.
 
-    On a CPU the rate is rounded to a multiple of 2^-16 and one 64-bit random number serves four
-    elements. `torch.nn.functional.dropout` draws one per element, a sixth of a training step.
+    On a CPU one 64-bit random number serves four elements, and the rate is a multiple of 2^-16.
     """
     if not training or rate == 0:
         return states
@@ -45,10 +44,9 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
 
 
 def largest(values: Tensor, added: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the largest `count` sums of values [b, m, v] and added [b, m], and their places.
+    """Return the largest `count` sums of values [b, m, v] and added [b, m], and places in m · v.
 
-    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Only the `count` blocks
-    with the largest maxima are searched, which contain all of the largest sums.
+    Only the `count` blocks with the largest maxima are searched, which contain all of these sums.
     """
     _, rows, size = values.shape
     blocks = size // _BLOCK
