@@ -41,6 +41,7 @@ GPU_RATE = 3e13
 _EFFICIENCY = 0.45  # of the rate of one large product, in training; measured with `quickstart`
 _BERT = 8.5e7  # parameters of the encoder of BERT base
 _PIECES = 60  # of a classified pair
+_MULTINLI = 4e5  # labelled pairs to train on
 
 
 def machine_rate(plan: Plan, gpu_count: int) -> float:
@@ -104,7 +105,7 @@ def _fine_tuning(plan: Plan) -> float:
     files = [Path(model.path, "config.json") for model in settings.models.values() if model.path]
     sizes = [read_json(file) for file in files if file.exists()]
     weights = [12 * size["hidden_size"] ** 2 * size["num_hidden_layers"] for size in sizes]
-    pairs = settings.train_pairs or plan.corpora[settings.corpus].pairs.get("train", 400_000)
+    pairs = settings.train_pairs or _MULTINLI
     epochs = plan.settings.fine_tuning.epochs
     return 6 * max(weights, default=_BERT) * _PIECES * pairs * epochs
 
