@@ -14,8 +14,14 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.deployment.deployed import Deployed
 from headcount.store.model_folder import open_model
-from headcount_hf.export.agreement import Agreement, OpenExported, check_export
-from headcount_hf.export.export import FORMS, export_model, files_of
+from headcount_hf.export.export import (
+    FORMS,
+    Agreement,
+    OpenExported,
+    check_export,
+    export_model,
+    files_of,
+)
 
 
 def main() -> None:

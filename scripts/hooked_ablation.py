@@ -12,8 +12,7 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import GenerateSettings
 from headcount.base.settings.flags import read_flags
 from headcount.model.machine import use_threads
-from headcount_hf.hooks.hooked_bleu import HookedInputs
-from headcount_hf.hooks.hooked_folder import HookedFolder, Told
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, Told
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from headcount.data.vocabulary import BOS, PAD, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.search.beam_search import translate
-from headcount_hf.export.ctranslate2_export import export
+from headcount_hf.export.ctranslate2_model import export
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 

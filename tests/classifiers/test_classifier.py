@@ -17,7 +17,7 @@ from headcount.model import machine
 from headcount.model.observed import watch_inputs
 from headcount.scoring.bootstrap import resample_accuracy
 from headcount_hf.classifiers.classifier import Classifier
-from headcount_hf.hooks.hooked_encoder import HookedEncoder
+from headcount_hf.hooks.multiplied import HookedEncoder
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, copy_weights
 from headcount_hf.export import huggingface_export
-from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.export.huggingface_export import HuggingFaceForm, form_of_imported, form_of_ours
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.weights import import_model

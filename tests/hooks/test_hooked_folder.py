@@ -25,8 +25,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.hooks.hooked_bleu import HookedInputs
-from headcount_hf.hooks.hooked_folder import HookedFolder, HookedTexts, Told
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, HookedTexts, Told
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.segment import segment_pretrained
 

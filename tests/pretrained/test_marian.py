@@ -26,9 +26,14 @@ from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import check_sizes
-from headcount_hf.pretrained.imports import describe, import_for, write_imported, write_imported_run
+from headcount_hf.pretrained.imports import (
+    compare_with_library,
+    describe,
+    import_for,
+    write_imported,
+    write_imported_run,
+)
 from headcount_hf.pretrained.segment import segment_pretrained
 
 LANGUAGES = ("en", "art")

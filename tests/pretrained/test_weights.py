@@ -11,8 +11,8 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
-from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import compare_with_library
 from headcount_hf.pretrained.weights import import_model
 
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.

@@ -33,7 +33,7 @@ from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
 from headcount_hf.classifiers.classifier_files import read_classifier
-from headcount_hf.hooks.hooked_encoder import HookedEncoder
+from headcount_hf.hooks.multiplied import HookedEncoder
 
 LONGEST = 128  # subwords of a pair, which is cut there
 _NUMBERED = re.compile(r"label_\d+")  # the library's name of a label without a name

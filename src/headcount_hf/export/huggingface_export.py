@@ -21,10 +21,9 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
-from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.export.exported import Rows
 from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
-from headcount_hf.pretrained.languages import GENERATION
 from headcount_hf.pretrained.library import (
     SEQ2SEQ,
     input_files,
@@ -33,6 +32,7 @@ from headcount_hf.pretrained.library import (
     open_whole,
 )
 from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.segment import GENERATION
 from headcount_hf.pretrained.weights import fill_theirs
 
 
