@@ -249,5 +249,9 @@ def _as_huggingface(what: Deployed, pretrained: Path | None) -> tuple[Form, _Ope
             search.own_sides = own_sides(search, folder, what.pair.segmentation()[LANGUAGE_CODES])
         return search
 
-    facts = {"model_type": form.model_type, "silent_heads": form.silent, "positions": positions}
+    facts = {
+        "model_type": form.theirs.config.model_type,
+        "silent_heads": form.silent,
+        "positions": positions,
+    }
     return Form(save, form.summary(), facts), opened

@@ -46,11 +46,6 @@ class HuggingFaceForm:
     pretrained: Path | None = None  # folder with the tokeniser
     start: int | None = None  # new word that translations begin with
 
-    @property
-    def model_type(self) -> str:
-        """Name of the family."""
-        return self.theirs.config.model_type
-
     def save(self, folder: Path) -> None:
         """Write config, weights, and the tokeniser of an imported model."""
         self.theirs.save_pretrained(folder, max_shard_size="100GB")
@@ -60,12 +55,9 @@ class HuggingFaceForm:
         for path in input_files(self.pretrained, PRETRAINED_SOURCES):
             if path.name != CONFIG and ".safetensors" not in path.name:
                 shutil.copyfile(path, folder / path.name)
-        if self.start is not None:
-            self._add_start(folder)
-
-    def _add_start(self, folder: Path) -> None:
-        """Add the start of translations to the tokeniser in a folder, as a special word."""
-        tokeniser = open_tokeniser(folder)
+        if self.start is None:
+            return
+        tokeniser = open_tokeniser(folder)  # gets the start of translations as a special word
         name = f"<decoder_start_{self.start}>"
         tokeniser.add_tokens([name], special_tokens=True)
         if (number := tokeniser.convert_tokens_to_ids(name)) != self.start:
@@ -80,12 +72,13 @@ class HuggingFaceForm:
 
     def summary(self) -> str:
         """Return the family, the size and the limits of the folder in words."""
+        kind = self.theirs.config.model_type
         size = sum(weight.nbytes for weight in self.theirs.parameters()) / 1e6
         text = "ids are ours: headcount.load(MODEL) has encode and decode"
         if self.pretrained:
             text = "the tokenizer's files are those of the imported model"
         return (
-            f"a {self.model_type} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
+            f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
             f"no smaller and no faster than the whole model (--to ctranslate2 is); {text}"
         )
 
@@ -155,7 +148,9 @@ def _words(
     which a bias keeps out of translations. The id of this word is the first without a piece, so
     that the tokenizer can have it, and unused rows of the embedding move behind it.
     """
-    src, tgt = (_by_row(side) for side in rows)
+    # Our id of each of their words, which is never BOS.
+    places = [[place for place in range(len(side)) if place != BOS] for side in rows]
+    src, tgt = (sorted(p, key=side.__getitem__) for p, side in zip(places, rows, strict=True))
     tables = [table.weight for table in _embeddings(model)]
     shared = config.share_encoder_decoder_embeddings
     if shared and not torch.equal(tables[0][src], tables[1][tgt]):
@@ -177,11 +172,6 @@ def _words(
     moved[1][BOS] = start
     sides = (moved[0] if shared else rows[0]), moved[1]
     return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
-
-
-def _by_row(rows: list[int]) -> list[int]:
-    """Return our id of each of their words, which is never BOS."""
-    return sorted((place for place in range(len(rows)) if place != BOS), key=rows.__getitem__)
 
 
 def _with_all_heads(
@@ -230,16 +220,15 @@ def _check_ours(model: Transformer, kind: str) -> None:
     """Raise UserError naming the first setting that neither a Marian nor a Pegasus has."""
     settings, width = model.settings, model.settings.head_width
     apart = kind == "pegasus" and model.own_src_embedding is not None
-    wrong = {
+    for words, wrong in {
         "embedding_norm: expected false without --pretrained": settings.embedding_norm,
         "position_table: expected 0 without --pretrained": settings.position_table,
         f"norm_epsilon: expected at most {EPSILON:g}": settings.norm_epsilon > EPSILON,
         "d_model: expected an even number": settings.d_model % 2,
         "d_model: expected a multiple of d_head": settings.d_model % width,
         "norm: expected post, or one vocabulary for both sides (bpe.joint)": apart,
-    }
-    for words, is_wrong in wrong.items():
-        if is_wrong:
+    }.items():
+        if wrong:
             raise UserError(f"model.{words}, as in Hugging Face's models; take --to ctranslate2")
 
 

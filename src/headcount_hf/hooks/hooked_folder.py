@@ -16,7 +16,6 @@ import torch
 from headcount.ablation.masked_bleu import Inputs, Masked
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import GenerateSettings
 from headcount.data.batches import Ids
@@ -102,15 +101,11 @@ class HookedFolder:
         """Return the ids of source lines."""
         return self._ids("text", [self.languages.prefix + line for line in lines])
 
-    def lines(self, ids: torch.Tensor) -> list[str]:
-        """Return the text of ids from the search."""
-        return self.tokeniser.batch_decode(ids, skip_special_tokens=True)
-
     def target_options(self) -> dict[str, int]:
         """Return arguments of the search for the target language."""
         if not self.languages.target:
             return {}
-        language = self._language(self.tokeniser, self.languages.target)
+        language = _languages(self.tokeniser)[self.languages.target]
         (empty,) = self._ids("text_target", [""])
         # The first word of every target, or, in mBART, the start before it.
         return {"forced_bos_token_id" if empty[0] == language else _BEGINS: language}
@@ -136,19 +131,14 @@ class HookedFolder:
                 f"expected a --prefix with the code of a target language, {codes[0]} or one of "
                 f"{len(codes) - 1} more, found {self.languages.prefix!r}"
             )
-        for name in named.values():
-            self._language(tokeniser, name)
-        if named:
-            ids = {number: name for name, number in _languages(tokeniser).items()}
-            check_forced(self.path, ids, self.languages.target)
-
-    def _language(self, tokeniser: Any, name: str) -> int:
-        """Return the id of a language. Raises UserError if the tokeniser lacks it."""
         known = _languages(tokeniser)
-        if name not in known:
-            some = ", ".join(sorted(known)[:12])
-            raise self._fault(f"expected a language such as {some}, found {name!r}")
-        return known[name]
+        for name in named.values():
+            if name not in known:
+                some = ", ".join(sorted(known)[:12])
+                raise self._fault(f"expected a language such as {some}, found {name!r}")
+        if named:
+            ids = {number: name for name, number in known.items()}
+            check_forced(self.path, ids, self.languages.target)
 
     def _fault(self, words: str) -> UserError:
         return UserError(f"--model {self.path}: {words}")
@@ -171,14 +161,13 @@ class HookedTexts:
 
     def texts(self, split: str) -> tuple[Path, Path]:
         """Return source and target side of a split, plain text with a sentence a line."""
-        src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
-        return src, tgt
+        return self.path / f"{split}.src", self.path / f"{split}.tgt"
 
     def read(self, split: str) -> TokenisedText:
         """Return the pairs of a split, with the first of several references."""
-        src, tgt = (list(clean_lines(path)) for path in self.texts(split))
+        source, target = self.texts(split)
+        src, tgt = list(clean_lines(source)), list(clean_lines(target))
         if len(src) != len(tgt):
-            source, target = self.texts(split)
             raise UserError(
                 f"{source} has {len(src)} lines, {target.name} has {len(tgt)}; expected as many on "
                 "both sides"
@@ -205,8 +194,8 @@ class HookedInputs(Inputs):
 
     def load(self) -> "HookedModel":
         """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
-        languages = self.model.languages
-        codes = languages.source or None, languages.target or None
+        named = self.model.languages
+        codes = named.source or None, named.target or None
         check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()
@@ -250,7 +239,8 @@ class HookedModel(Masked):
         with batches_of("generate", budget):
             for numbers in search_batches(repeated, budget):
                 ids = self.model.generate([repeated[n] for n in numbers], options, rows[numbers])
-                for number, line in zip(numbers, self.folder.lines(ids), strict=True):
+                found = self.folder.tokeniser.batch_decode(ids, skip_special_tokens=True)
+                for number, line in zip(numbers, found, strict=True):
                     texts[number] = line
                 done(len(numbers))
         remaining = iter(texts)

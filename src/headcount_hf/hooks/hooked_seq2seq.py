@@ -65,20 +65,14 @@ class TokenisedText(ParallelText):
         """Return one padded batch of the pairs with these numbers."""
         pairs = np.array(indices).tolist()
         part = self.part(pairs)
-        lengths = [len(ids) for ids in part.tgt]
-        real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        src, tgt_in, tgt_out = (
+        src_lengths, tgt_lengths = part.lengths.tolist()
+        real = torch.arange(max(tgt_lengths)) < torch.tensor(tgt_lengths)[:, None]
+        sides = (
             stacked(side, self.pad).to(self.device) for side in (part.src, part.tgt_in, part.tgt)
         )
-        return Batch(
-            indices=pairs,
-            src_lengths=[*map(source_length, part.src)],
-            tgt_lengths=lengths,
-            src=src,
-            tgt_in=tgt_in,
-            tgt_out=tgt_out,
-            real=real.flatten().nonzero().squeeze(1).to(self.device),
-        )
+        real = real.flatten().nonzero().squeeze(1).to(self.device)
+        src, tgt_in, tgt_out = (side.to(self.device) for side in sides)
+        return Batch(pairs, src_lengths, tgt_lengths, src, tgt_in, tgt_out, real)
 
 
 def source_length(source: Source) -> int:
@@ -113,12 +107,17 @@ class HookedSeq2Seq(nn.Module):
         """Find W_O of every layer. Raises UserError for an unknown architecture."""
         super().__init__()
         self.model = model
-        joined = {kind: _joined(model, place) for kind, place in _PLACES.items()}
+        joined = {kind: _joined(model, _PLACES[kind]) for kind in KINDS}
         if any(not layers or [*layers] != [*range(len(layers))] for layers in joined.values()):
-            raise _unknown(model, joined)
+            layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
+            names = {type(module).__name__ for module in model.modules()}
+            names = ", ".join(sorted(name for name in names if "Attention" in name)) or "none"
+            raise UserError(
+                f"{type(model).__name__}: expected the attention of an encoder-decoder such as "
+                f"BART, T5, T5Gemma or Whisper, found {layers} (modules: {names})"
+            )
         self._joined = {kind: [*layers.values()] for kind, layers in joined.items()}
-        counts = {kind: tuple(layer.heads for layer in self._joined[kind]) for kind in KINDS}
-        self.grid = HeadGrid(counts)
+        self.grid = HeadGrid({k: tuple(w.heads for w in ws) for k, ws in self._joined.items()})
 
     def attentions(self) -> Iterator[tuple[str, int, Joined]]:
         """Yield attention type, layer and W_O, in the flat order of the heads."""
@@ -128,10 +127,8 @@ class HookedSeq2Seq(nn.Module):
 
     def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> AbstractContextManager[None]:
         """Return a context with multiplied heads, as `multiplied_heads` does."""
-        spans = (
-            (joined.output, self.grid.span(kind, layer))
-            for kind, layer, joined in self.attentions()
-        )
+        layers = self.attentions()
+        spans = ((joined.output, self.grid.span(*place)) for *place, joined in layers)
         return multiplied_heads(spans, multiplier, beams)
 
     def text(
@@ -145,7 +142,12 @@ class HookedSeq2Seq(nn.Module):
         pad = self._id("pad_token_id")
         if start is None and not hasattr(self.model, "prepare_decoder_input_ids_from_labels"):
             start = self._id("decoder_start_token_id")
-        moved = [self._moved(ids) if start is None else [start, *ids[:-1]] for ids in targets]
+        moved = [
+            self.model.prepare_decoder_input_ids_from_labels(torch.tensor([ids]))[0].tolist()
+            if start is None
+            else [start, *ids[:-1]]
+            for ids in targets
+        ]
         return TokenisedText(list(sources), list(targets), moved, pad)
 
     def _id(self, name: str) -> int:
@@ -154,10 +156,6 @@ class HookedSeq2Seq(nn.Module):
             name = f"{type(self.model).__name__}: {name} of its config"
             raise UserError(f"{name}: expected an id, found {number}")
         return number
-
-    def _moved(self, ids: Ids) -> Ids:
-        labels = torch.tensor([ids])
-        return self.model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
 
     def logits(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
         """Return the library's scores of a batch [b, q, vocabulary]."""
@@ -251,13 +249,3 @@ def _joined(model: nn.Module, place: str) -> dict[int, Joined]:
         if width and output.in_features % width == 0:
             joined[number] = Joined(output, output.in_features // width, width)
     return joined
-
-
-def _unknown(model: nn.Module, joined: Mapping[str, dict[int, Joined]]) -> UserError:
-    layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
-    kinds = {type(module).__name__ for module in model.modules()}
-    names = ", ".join(sorted(kind for kind in kinds if "Attention" in kind))
-    return UserError(
-        f"{type(model).__name__}: expected the attention of an encoder-decoder such as BART, T5, "
-        f"T5Gemma or Whisper, found {layers} (modules: {names or 'none'})"
-    )

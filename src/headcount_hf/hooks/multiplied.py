@@ -93,9 +93,8 @@ class HookedEncoder:
 
     def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
         """Return a context that multiplies heads as `multiplied_heads` does."""
-        layers = enumerate(self.outputs)
-        spans = ((output, self.grid.span("enc_self", layer)) for layer, output in layers)
-        return multiplied_heads(spans, multiplier)
+        spans = (self.grid.span("enc_self", layer) for layer in range(len(self.outputs)))
+        return multiplied_heads(zip(self.outputs, spans, strict=True), multiplier)
 
     @property
     def device(self) -> torch.device:

@@ -38,6 +38,7 @@ Size = Annotated[int, Field(ge=1, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Id = Annotated[int, Field(ge=0)]
 _HEADS = "encoder_attention_heads"
+_DEFAULTS = ("scale_embedding", "attention_dropout")  # of the library's config class
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Family:
     """Marian's (ours with the columns in another order), M2M100's, or a learnt table."""
     embedding_norm: bool = False
     output_bias: bool = True
-    scale_embedding: bool = False  # this and the next: defaults of the library's config class
+    scale_embedding: bool = False
     attention_dropout: float = 0.0
 
 
@@ -96,19 +97,14 @@ class Config(BaseModel):
         try:
             values = json.loads(path.read_bytes())
             kind = values["model_type"]
-        except FileNotFoundError as fault:
-            raise UserError(f"{path}: expected the config of a model, found no file") from fault
-        except (ValueError, TypeError, KeyError) as fault:
-            raise UserError(f"{path}: damaged, or not the config of a model ({fault})") from fault
+        except (OSError, ValueError, TypeError, KeyError) as fault:
+            raise UserError(f"{path}: expected the config of a model ({fault!r})") from fault
         if kind not in list(FAMILIES):  # a list in the file cannot be a key
             expected = ", ".join(FAMILIES)
             raise UserError(f"{path}: model_type: expected one of {expected}, found {kind!r}")
-        family = FAMILIES[kind]
-        values = {
-            "scale_embedding": family.scale_embedding,
-            "attention_dropout": family.attention_dropout,
-        } | values
-        return checked(cls, values | {"folder": folder}, lambda key: f"{path}: {keyed(key)}")
+        defaults = {key: getattr(FAMILIES[kind], key) for key in _DEFAULTS}
+        values = defaults | values | {"folder": folder}
+        return checked(cls, values, lambda key: f"{path}: {keyed(key)}")
 
     @model_validator(mode="after")
     def _check(self) -> "Config":
@@ -171,8 +167,7 @@ def check_sizes(folder: Path, settings: ModelSettings) -> None:
 
 def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] = ()) -> str:
     """Return every key but `free` ones in which settings differ from a config, with both values."""
-    without = {*CHOSEN, *free}
-    ours, theirs = settings.model_dump(exclude=without), config.settings().model_dump()
+    ours, theirs = settings.model_dump(exclude={*CHOSEN, *free}), config.settings().model_dump()
     wrong = (f"{key}: {theirs[key]}, found {ours[key]}" for key in ours if theirs[key] != ours[key])
     return "; ".join(wrong)
 

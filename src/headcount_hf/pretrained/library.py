@@ -4,7 +4,7 @@ Code of a folder never runs: weights are read as safetensors, and Python files a
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,7 +114,12 @@ def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[s
     for name, weight in model.state_dict().items():
         if not torch.isfinite(weight).all():
             raise UserError(f"{folder}: {name}: expected finite numbers, found NaN or infinity")
-    missing = {*report["missing_keys"], *_lacking_output(folder, model, stored)}
+    missing, output = set(report["missing_keys"]), model.get_output_embeddings()
+    config = json.loads((folder / CONFIG).read_bytes())
+    if output is not None and config.get("tie_word_embeddings") is False:
+        # The library would tie an output layer that is missing.
+        place = next(name for name, module in model.named_modules() if module is output)
+        missing |= {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
     return model.eval(), sorted(missing), sorted(report["unexpected_keys"])
 
 
@@ -154,15 +159,6 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
             f"{folder}: expected a whole {kind.name} and its tokeniser that need no code of their "
             f"own: {' '.join(str(fault).split())[:200]}; the files there are {files}"
         ) from fault
-
-
-def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> set[str]:
-    """Return the missing weight of an untied output layer, which the library would tie."""
-    config, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
-    if output is None or config.get("tie_word_embeddings") is not False:
-        return set()
-    place = next(name for name, module in model.named_modules() if module is output)
-    return {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.settings.reading.faults import shown
@@ -38,8 +38,7 @@ _HIDDEN = "\n"
 """Prefix of the names of special pieces, so that no text is cut into them."""
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """The subwords of one side."""
 
     model: bytes  # SentencePiece model or tokenizer.json, as in a pair's folder
@@ -187,7 +186,11 @@ def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[s
     for name, number in ids.items():
         if type(number) is not int or not 0 <= number < size:
             yield f"{name!r}: expected an id from 0 to {size - 1}, found {shown(number)}"
-    for name, number in _stated_ids(config.folder):
+    table = stated(config.folder / TOKENIZER_CONFIG, "added_tokens_decoder") or {}
+    added = [(token["content"], int(number)) for number, token in table.items()]
+    older = config.folder / "added_tokens.json"
+    added += json.loads(older.read_bytes()).items() if older.exists() else ()
+    for name, number in added:
         if ids.get(name) != number:
             yield f"added token {name!r}: expected the id {number}, found {ids.get(name)}"
     for key, number in (("eos", config.eos_token_id), ("unk", tokeniser.unk_token_id)):
@@ -204,11 +207,3 @@ def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[s
             f"expected a piece for every one of the {size} words of {config.path}, found none for "
             f"{len(without)}, the first of them {without[0]} (the last {_FILLED_UP} may be unused)"
         )
-
-
-def _stated_ids(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield name and id of every added token in the folder's files."""
-    table = stated(folder / TOKENIZER_CONFIG, "added_tokens_decoder") or {}
-    yield from ((token["content"], int(number)) for number, token in table.items())
-    older = folder / "added_tokens.json"
-    yield from json.loads(older.read_bytes()).items() if older.exists() else ()

@@ -24,7 +24,6 @@ from headcount_hf.pretrained.pieces import Pieces, read_pieces
 from headcount_hf.pretrained.weights import number_words
 
 GENERATION = "generation_config.json"
-_NEAREST = 6  # names in a message
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ def choose_codes(
     for name, needed, language, code in zip(SIDES, needs, languages, given, strict=True):
         if code is not None and not needed:
             raise UserError(f"--{name}-code: expected none for this model, found {code!r}")
-        flag = f"--{name}-code"
-        chosen.append(_find_code(pieces, flag, code or language) if needed else None)
+        chosen.append(_find_code(pieces, f"--{name}-code", code or language) if needed else None)
     check_languages(pieces.folder, languages, chosen)
     ids = pieces.sides[1].ids
     known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
@@ -118,15 +116,14 @@ def needs_codes(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, boo
 def _find_code(pieces: Pieces, flag: str, code: str) -> str:
     """Return a code, given by its name or by the name of its piece."""
     known = pieces.languages
-    by_piece = {piece: name for name, piece in known.items()}
-    name = code if code in known else by_piece.get(code)
-    if name is None:
-        begin_alike = sorted(known, key=lambda name: (name[:2].lower() != code[:2].lower(), name))
-        raise UserError(
-            f"{flag}: expected one of the {len(known)} languages of {pieces.folder}, found "
-            f"{code!r}; the nearest are {', '.join(begin_alike[:_NEAREST])}"
-        )
-    return name
+    for name, piece in known.items():
+        if code in (name, piece):
+            return name
+    nearest = sorted(known, key=lambda name: (name[:2].lower() != code[:2].lower(), name))
+    raise UserError(
+        f"{flag}: expected one of the {len(known)} languages of {pieces.folder}, found {code!r}; "
+        f"the nearest are {', '.join(nearest[:6])}"
+    )
 
 
 _AS_READ = LetterSettings()
