@@ -26,7 +26,8 @@ from headcount_hf.pretrained.library import (
     open_tokeniser,
 )
 
-_KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
+LONGEST = 128  # subwords of a pair, which is cut there
+CLASSIFIER = Kind("AutoModelForSequenceClassification", "classifier", "bert")
 _OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
 
 
@@ -49,7 +50,18 @@ def fetch_classifier(name: str, commit: str | None) -> Path:
             f"--model {name}: expected a full commit of the hub as --revision, 40 digits and "
             f"letters a to f, found {commit}; see 'Files and versions', 'History' there"
         )
-    return _download(name, commit)
+    hub = of_hugging_face("huggingface_hub", CLASSIFIER)
+    errors = of_hugging_face("huggingface_hub.errors", CLASSIFIER)  # the package does not import it
+    try:
+        kinds = list(CLASSIFIER_SOURCES)
+        return Path(hub.snapshot_download(name, revision=commit, allow_patterns=kinds))
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as fault:
+        raise UserError(f"--model {name}: the hub has no such public model or commit") from fault
+    except OSError as fault:
+        raise EnvironmentFault(
+            f"--model {name}: could not be fetched from the hub "
+            f"({' '.join(str(fault).split())[:120]}); give the same command again, or name a folder"
+        ) from fault
 
 
 def copy_classifier(name: str, commit: str | None, record: Path) -> None:
@@ -65,37 +77,13 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     write_record(record.parent, {"model": name, "revision": commit}, [path.name for path in paths])
 
 
-def training_library() -> Any:
-    """Return the Hugging Face library. Raises EnvironmentFault where it cannot train."""
-    of_hugging_face("accelerate", _KIND)  # its trainer needs it
-    return of_hugging_face("transformers", _KIND)
-
-
 def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
     """Return tokeniser and model. With `labels`, the classifying layer may be missing."""
-    names: dict[str, Any] = {}
-    if labels:
-        names["id2label"] = dict(enumerate(labels))
-        names["label2id"] = {label: number for number, label in enumerate(labels)}
-    model, missing, _ = open_model(folder, _KIND, **names)
-    tokeniser = open_tokeniser(folder, _KIND)
+    named = dict(enumerate(labels))
+    names = {"id2label": named, "label2id": {v: k for k, v in named.items()}} if labels else {}
+    model, missing, _ = open_model(folder, CLASSIFIER, **names)
+    tokeniser = open_tokeniser(folder, CLASSIFIER)
     lacking = [key for key in missing if not labels or _OF_LAYER in key]
     if lacking:
         raise drawn_at_random(folder, lacking[0])
     return tokeniser, model
-
-
-def _download(name: str, commit: str) -> Path:
-    """Return the folder of a downloaded model."""
-    hub = of_hugging_face("huggingface_hub", _KIND)
-    errors = of_hugging_face("huggingface_hub.errors", _KIND)  # the package does not import it
-    try:
-        kinds = list(CLASSIFIER_SOURCES)
-        return Path(hub.snapshot_download(name, revision=commit, allow_patterns=kinds))
-    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as fault:
-        raise UserError(f"--model {name}: the hub has no such public model or commit") from fault
-    except OSError as fault:
-        raise EnvironmentFault(
-            f"--model {name}: could not be fetched from the hub "
-            f"({' '.join(str(fault).split())[:120]}); give the same command again, or name a folder"
-        ) from fault

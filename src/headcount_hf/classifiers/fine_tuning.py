@@ -13,8 +13,8 @@ from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device, pick_format
 from headcount.store.finished import FinishedSet
-from headcount_hf.classifiers.classifier import LONGEST
-from headcount_hf.classifiers.classifier_files import read_classifier, training_library
+from headcount_hf.classifiers.classifier_files import CLASSIFIER, LONGEST, read_classifier
+from headcount_hf.pretrained.library import of_hugging_face
 
 
 def fine_tune_classifier(
@@ -61,7 +61,8 @@ def _fine_tune(
     out: Path,
 ) -> dict[str, Any]:
     """Fine-tune, or resume from the last of `states`, write the model, and return facts."""
-    library = training_library()
+    of_hugging_face("accelerate", CLASSIFIER)  # the trainer of the library needs it
+    library = of_hugging_face("transformers", CLASSIFIER)
     library.set_seed(seed)
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)

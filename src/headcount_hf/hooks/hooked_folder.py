@@ -239,8 +239,8 @@ class HookedModel(Masked):
         with batches_of("generate", budget):
             for numbers in search_batches(repeated, budget):
                 ids = self.model.generate([repeated[n] for n in numbers], options, rows[numbers])
-                found = self.folder.tokeniser.batch_decode(ids, skip_special_tokens=True)
-                for number, line in zip(numbers, found, strict=True):
+                decoded = self.folder.tokeniser.batch_decode(ids, skip_special_tokens=True)
+                for number, line in zip(numbers, decoded, strict=True):
                     texts[number] = line
                 done(len(numbers))
         remaining = iter(texts)

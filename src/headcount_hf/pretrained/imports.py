@@ -41,8 +41,8 @@ from headcount_hf.pretrained.segment import (
 )
 from headcount_hf.pretrained.weights import Imported, Numbering, import_model, number_words
 
-PAIRS = 8
-LARGEST_GAP = 1e-4
+_PAIRS = 8
+_LARGEST_GAP = 1e-4
 """Largest difference of scores, as a share of the largest score: 100 times the rounding error."""
 
 
@@ -58,11 +58,11 @@ def compare_with_library(
 
     version, longest = f"transformers {transformers.__version__}", imported.longest - 2
     lines = list(_read_lines(imported, pair)) if pair and imported.tokeniser else []
-    first = list(zip(text.src, text.tgt, strict=True))[:PAIRS]
+    first = list(zip(text.src, text.tgt, strict=True))[:_PAIRS]
     compared = lines or [(src[:longest], tgt[:longest]) for src, tgt in first]
     gaps = [_gap(imported, *ids) for ids in compared if max(map(len, ids)) <= longest]
     gap, size = torch.tensor([(0.0, 0.0), *gaps]).amax(0).tolist()
-    if not gap <= LARGEST_GAP * size:  # nan, too
+    if not gap <= _LARGEST_GAP * size:  # nan, too
         raise UserError(
             f"{imported.folder}: expected the scores of {version}, found differences of up to "
             f"{gap:.1e} where scores reach {size:.1f}; this model cannot be imported"
@@ -195,7 +195,18 @@ def write_imported_run(
     facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
     facts |= {**pair.subwords(), "provenance": origin}
     ModelFolder(out / "model").save(model, dict(model.named_parameters()), facts)
-    facts = _source(folder) | {"stored_as": imported.format, "check": check}
+    record, search = folder / RECORD, folder / GENERATION  # the search settings of its makers
+    known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
+    paths = imported_files(folder)
+    facts = {
+        "model": known["model"],
+        "revision": known["revision"],
+        "model_type": Config.read(folder).model_type,
+        "files": {p.name: {"sha256": sha256(p), "bytes": p.stat().st_size} for p in paths},
+        "generation": read_json(search) if search.exists() else None,
+        "stored_as": imported.format,
+        "check": check,
+    }
     write_json(out / "import.json", facts)
 
 
@@ -213,27 +224,14 @@ def _import_checked(
     return replace(imported, model=model.eval()), check
 
 
-def _source(folder: Path) -> dict[str, Any]:
-    """Return where a model comes from, its files, and its makers' search settings."""
-    record, search = folder / RECORD, folder / GENERATION
-    known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
-    return {
-        "model": known["model"],
-        "revision": known["revision"],
-        "model_type": Config.read(folder).model_type,
-        "files": {
-            path.name: {"sha256": sha256(path), "bytes": path.stat().st_size}
-            for path in imported_files(folder)
-        },
-        "generation": read_json(search) if search.exists() else None,
-    }
-
-
 def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
     """Return pieces, marks and ids of a model. Raises UserError for a pair of other pieces."""
     config, about = Config.read(folder), pair.segmentation()
+    fault = (
+        f"{pair.path}: expected text cut into the pieces of {folder} by scripts/segment.py, found "
+    )
     if LANGUAGE_CODES not in about:
-        raise _other_pieces(folder, pair, "subwords of a model that was trained here")
+        raise UserError(fault + "subwords of a model that was trained here")
     pieces = read_pieces(config, about[LANGUAGE_CODES])
     placement = place_marks(config, pieces, about[LANGUAGE_CODES])
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
@@ -242,16 +240,9 @@ def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]
         names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
         others = own[side].pieces(range(len(own[side])))
         if names != others:
-            wrong = f"{len(others)} others of {SIDES[side]} (expected {len(names)})"
-            raise _other_pieces(folder, pair, wrong)
+            count = f"{len(others)} others of {SIDES[side]} (expected {len(names)})"
+            raise UserError(fault + count)
     return pieces, placement, numbering
-
-
-def _other_pieces(folder: Path, pair: PairFolder, wrong: str) -> UserError:
-    return UserError(
-        f"{pair.path}: expected text cut into the pieces of {folder}, found {wrong}; "
-        "run scripts/segment.py"
-    )
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
