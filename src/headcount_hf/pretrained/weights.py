@@ -166,10 +166,7 @@ def _ours(
 
 @torch.no_grad()
 def fill_theirs(
-    theirs: nn.Module,
-    model: Transformer,
-    config: Config,
-    ids: Sequence[Sequence[int]],
+    theirs: nn.Module, model: Transformer, config: Config, ids: Sequence[Sequence[int]]
 ) -> None:
     """Copy our model into one of the library, with our id of each of their words."""
     into, ours = theirs.state_dict(), dict(model.named_parameters())
