@@ -1,7 +1,7 @@
 """What an update costs with Random-N and with Impt-N, beside the baseline's.
 
 All three go through the same batches, from the same weights, in turns. The table's ratio is the
-cost of a method's updates in those of the baseline; goals: 1.03 for random, 1.7 for impt.
+cost of a method's updates in those of the baseline; wanted: 1.03 for random, 1.7 for impt.
 """
 
 import argparse

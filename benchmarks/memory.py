@@ -114,7 +114,7 @@ class Jobs:
         if not run.startswith("gates"):
             return self._megabytes("train", [*flags, *as_flags(size.model)])
         flags += ["--init-from", start / "baseline/model", *as_flags(GatesSettings(**length))]
-        return self._megabytes("gates", flags)
+        return self._megabytes("prune", flags)
 
     def _translate(self, size: Size, pair: Path, start: Path, threads: int) -> float:
         source = start / "lines.src"

@@ -54,7 +54,7 @@ class Trainings:
             batch_tokens=args.batch_tokens, accumulate=args.processes, processes=processes,
             threads=args.threads, device=args.device,
         )  # fmt: skip
-        words = [ROOT / "scripts" / ("gates.py" if gates else "train.py"), "--run", run]
+        words = [ROOT / "scripts" / ("prune.py" if gates else "train.py"), "--run", run]
         if gates:
             start = self.folder / f"baseline.{processes}" / "model"
             words += ["--init-from", start, *as_flags(GatesSettings(**length))]

@@ -1,24 +1,17 @@
-"""Translate without each head of one model, and with one head alone in each of its layers."""
+"""Translate without each head of one model, and with one head alone in each of its layers.
+
+The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra `pretrained`).
+"""
 
 from headcount.ablation.ablation import with_dev, write_ablation
-from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.base import command
+from headcount.base.command import Flags, script
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import read_flags
-from headcount.store.model_folder import open_model
+from headcount_hf.hooks.opened import SEARCHED, open_inputs
 
 
-def main() -> None:
-    """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__, *command.MASKING, out="CSV to write")
-    args, ablation, decode = read_flags(parser, AblationSettings, DecodeSettings)
-    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
-    shown = {"ablation": ablation, "decode": decode}
-    files = inputs.files(with_dev(ablation))
-    origin = command.provenance("scripts/ablation.py", shown, None, files)
+@script("--model", "[--bpe]", "--text", *SEARCHED, out="CSV to write")
+def main(args: Flags, ablation: AblationSettings, decode: DecodeSettings) -> None:
+    inputs, facts = open_inputs(args, decode)
+    origin = args.origin(inputs.files(with_dev(ablation)), **facts)
     write_ablation(inputs, ablation, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)

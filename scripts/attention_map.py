@@ -5,22 +5,21 @@ right-to-left scripts ordered.
 """
 
 import warnings
-from pathlib import Path
 
 from headcount.analysis.figures.special import draw_attention
 from headcount.analysis.figures.style import save_drawing, use_style
-from headcount.base import command
 from headcount.base.addresses import Head
+from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 
 
-def main() -> None:
-    """Read the flags and draw."""
-    parser = command.parser(__doc__, out="figure to write")
-    parser.add_argument("--weights", required=True, type=Path, help="JSON of scripts/attention.py")
-    parser.add_argument("--title", default="", help="above the first map; the head by default")
-    args = parser.parse_args()
+@script(
+    path("--weights", "JSON of scripts/attention.py"),
+    flag("--title", "title above the first map; the head by default", default=""),
+    out="figure to write",
+)
+def main(args: Flags) -> None:
     if args.out.suffix not in (".svg", ".pdf", ".png"):
         raise UserError(f"{args.out}: expected a name that ends in .svg, .pdf, .png")
     use_style()
@@ -38,11 +37,5 @@ def main() -> None:
         try:
             save_drawing(drawing, args.out, "tight")
         except UserWarning as fault:
-            advice = "name it first in matplotlib's font.family (a matplotlibrc file)"
-            raise UserError(
-                f"{fault}; install a font that has it and {advice}, or draw an .svg"
-            ) from None
-
-
-if __name__ == "__main__":
-    command.run(main)
+            advice = "name a font that has it in matplotlib's font.family, or draw an .svg"
+            raise UserError(f"{fault}; {advice}") from None

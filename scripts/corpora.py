@@ -1,11 +1,11 @@
-"""List the corpora, their files, sizes, licences and checksums; fetch nothing.
+"""List the corpora, their files, sizes, licences and checksums, without fetching.
 
 Without an experiment, all of config/corpora.yaml.
 """
 
 from pathlib import Path
 
-from headcount.base import command
+from headcount.base.command import Flags, flag, script
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.names import parse_pair
 from headcount.base.settings.text.corpora import check_corpora, load_corpora
@@ -13,12 +13,8 @@ from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.fetching.listing import list_corpora
 
 
-def main() -> None:
-    """Read the flags and print the list."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--experiment", help="list what this experiment needs, such as multi30k")
-    parser.add_argument("--ask", action="store_true", help="ask servers for sizes nothing says")
-    args = parser.parse_args()
+@script(flag("[--experiment]", "list what this experiment needs, such as multi30k"))
+def main(args: Flags) -> None:
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
         settings = load_experiment(args.experiment, Path("config"))
@@ -27,9 +23,5 @@ def main() -> None:
         named += [tree.partition(".")[0] for tree in settings.roles.trees]
         named += [settings.classifiers.corpus] * bool(settings.classifiers.models)
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
-    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
+    for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK)):
         print(line)
-
-
-if __name__ == "__main__":
-    command.run(main)

@@ -3,23 +3,13 @@
 Its folder has config.json, model.safetensors, and the files of its tokenizer.
 """
 
-from pathlib import Path
-
-from headcount.base import command
+from headcount.base.command import Flags, script
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.imports import imported_files, write_imported
 
 
-def main() -> None:
-    """Read the flags, import the model, and write its folder."""
-    parser = command.parser(__doc__, "--bpe", folder="folder of our model")
-    parser.add_argument("--pretrained", required=True, type=Path, help="folder of the model")
-    args = parser.parse_args()
+@script("--bpe", "--pretrained", folder="folder of our model")
+def main(args: Flags) -> None:
     pair = PairFolder(args.bpe)
-    inputs = [*imported_files(args.pretrained), *pair.files()]
-    origin = command.provenance("scripts/import_model.py", {}, None, inputs)
+    origin = args.origin(imported_files(args.pretrained), pair.files())
     write_imported(args.pretrained, pair, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)

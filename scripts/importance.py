@@ -1,23 +1,23 @@
-"""Measure the importance of every head of one model: the size of the loss's derivative."""
+"""Measure the importance of every head of one model: the size of the loss's derivative.
 
-from headcount.base import command
-from headcount.base.folders import with_text
-from headcount.base.settings.flags import read_flags
+Or the change of the loss without each head. The model is ours, with --bpe, or one of Hugging Face,
+with --text (extra `pretrained`).
+"""
+
+from headcount.base.command import Flags, flag, script
+from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import write_importance
-from headcount.store.model_folder import open_model
+from headcount.heads.loss_change import write_loss_change
+from headcount_hf.hooks.opened import HOOKED, is_hooked, open_texts
+
+MEASURES = {"importance": write_importance, "loss_change": write_loss_change}
+MEASURE = flag("--measure", "quantity of a head", choices=MEASURES, default="importance")
 
 
-def main() -> None:
-    """Read the flags and write the importance as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__, "--model", "--bpe", out="CSV to write")
-    args, settings = read_flags(parser, ImportanceSettings)
-    shown = {"importance": settings}
-    model, pair = open_model(args, settings.threads)
-    files = [*model.files, *pair.files(with_text(settings.data))]
-    origin = command.provenance("scripts/importance.py", shown, None, files)
-    write_importance(model, pair, settings, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)
+@script("--model", "[--bpe]", "[--text]", *HOOKED, MEASURE, out="CSV to write")
+def main(args: Flags, importance: ImportanceSettings) -> None:
+    if args.measure == "loss_change" and is_hooked(args.model):
+        raise UserError(f"--measure: loss_change expects a model of ours, found {args.model}")
+    model, texts, files, facts = open_texts(args, importance.data, importance.threads)
+    MEASURES[args.measure](model, texts, importance, args.out, args.origin(files, **facts))

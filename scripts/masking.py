@@ -1,30 +1,23 @@
-"""Translate with one model under many head masks: groups by importance, cumulative, random."""
+"""Translate with one model under many head masks: groups by importance, cumulative, random.
 
-from pathlib import Path
+The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra `pretrained`).
+"""
 
-from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import write_masking
-from headcount.base import command
+from headcount.base.command import Flags, path, script
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import read_flags
-from headcount.store.model_folder import open_model
+from headcount_hf.hooks.opened import SEARCHED, open_inputs
+
+RANKINGS = (
+    path("--own", "importance.csv of the model"),
+    path("[--baseline]", "importance.csv of the baseline, to mask by its ranking too"),
+)
 
 
-def main() -> None:
-    """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__, *command.MASKING, "--seed", out="CSV to write")
-    parser.add_argument("--own", required=True, type=Path, help="importance.csv of the model")
-    words = "importance.csv of the baseline, to mask by its ranking too"
-    parser.add_argument("--baseline", type=Path, help=words)
-    args, masking, decode = read_flags(parser, MaskingSettings, DecodeSettings)
+@script("--model", "[--bpe]", "--text", "--seed", *RANKINGS, *SEARCHED, out="CSV to write")
+def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
-    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
-    files = [*inputs.files(masking.test_sets), *rankings.values()]
-    shown = {"masking": masking, "decode": decode}
-    origin = command.provenance("scripts/masking.py", shown, args.seed, files)
+    inputs, facts = open_inputs(args, decode)
+    origin = args.origin(inputs.files(masking.test_sets), rankings.values(), **facts)
     write_masking(inputs, rankings, masking, args.seed, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)

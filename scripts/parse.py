@@ -5,23 +5,19 @@ Needs the extra: pip install -e '.[parse]'. Name the result in config/corpora.ya
 
 from pathlib import Path
 
-from headcount.base import command
+from headcount.base.command import WORDS, Flags, flag, path, script
 from headcount.data.parsing import parse_text
 from headcount.data.words import Tokeniser
 
 
-def main() -> None:
-    """Read the flags and write the trees as CoNLL-U, and a JSON beside them."""
-    parser = command.parser(__doc__, "--source", *command.WORDS, out="<name>.conllu to write")
-    parser.add_argument("--language", required=True, help="such as en")
-    parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
-    args = parser.parse_args()
-    shown = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
-    packages = ("stanza",)
-    origin = command.provenance("scripts/parse.py", shown, None, [args.source], packages=packages)
+@script(
+    *("--source", *WORDS),
+    flag("--language", "such as en"),
+    path("--models", "folder of stanza's models", default=Path("data/stanza")),
+    out="<name>.conllu to write",
+)
+def main(args: Flags) -> None:
+    facts = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
     words = Tokeniser(args.language, args.pretokenised, args.unspaced)
+    origin = args.origin(args.source, packages=("stanza",), **facts)
     parse_text(args.source, words, args.models, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)

@@ -1,11 +1,10 @@
-"""Take heads out of a trained model for good: smaller matrices, the output of the masked model.
+"""Remove heads of a trained model for good: smaller matrices, the output of the masked model.
 
-Which heads: those whose gate is 0 in a heads.csv, all but the most important ones, or a list.
+One flag says which: --kept (closed gates), --list, or --importance with --keep.
 """
 
-from pathlib import Path
-
-from headcount.base import command
+from headcount.base.command import Flags, flag, path, script
+from headcount.base.errors import UserError
 from headcount.heads.importance import read_importance
 from headcount.heads.measures_files import read_mean_outputs
 from headcount.store.kept_heads import pick_heads
@@ -13,27 +12,23 @@ from headcount.store.model_folder import ModelFolder
 from headcount.training.pruning_run import write_removed
 
 
-def main() -> None:
-    """Read the flags and write the folder of the smaller model."""
-    parser = command.parser(__doc__, "--model", folder="folder for model/ and heads.csv")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--kept", type=Path, help="heads.csv: heads whose gate is 0 go")
-    source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")
-    source.add_argument("--importance", type=Path, help="importance.csv: the least important go")
-    parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
-    parser.add_argument("--means", type=Path, help="measures_means.csv: go, but leave their means")
-    args = parser.parse_args()
+@script(
+    "--model",
+    path("[--kept]", "heads.csv: heads whose gate is 0 are removed"),
+    path("[--list]", "text that lists heads to remove, such as enc_self.0.3"),
+    path("[--importance]", "importance.csv: the least important heads are removed"),
+    flag("[--keep]", "number of heads that stay, with --importance", type=int),
+    path("[--means]", "measures_means.csv: removed heads leave their mean outputs"),
+    folder="folder for model/ and heads.csv",
+)
+def main(args: Flags) -> None:
+    files = [file for file in (args.kept, args.list, args.importance) if file]
+    if len(files) != 1:
+        raise UserError(f"expected one of --kept, --list and --importance, found {len(files)}")
     model = ModelFolder(args.model)
     grid = model.settings.grid
     importance = read_importance(args.importance, model, grid) if args.importance else None
     kept = pick_heads(grid, args.kept, args.list, importance, args.keep)
-    named = args.kept or args.list or args.importance
     means = read_mean_outputs(args.means, model) if args.means else None
-    settings = {"keep": args.keep}
-    files = [*model.files, *filter(None, (named, args.means))]
-    origin = command.provenance("scripts/remove.py", settings, None, files)
+    origin = args.origin(model.files, files, args.means, keep=args.keep)
     write_removed(model, kept, means, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)

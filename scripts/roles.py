@@ -1,22 +1,32 @@
-"""Measure what every head of one model attends to: confidence, positions, syntax, rare words."""
+"""Measure what every head of one model attends to: confidence, positions, syntax, rare words.
 
-from headcount.base import command
+Or of several runs, into the folder of each. Pruned heads keep their addresses in the first model.
+"""
+
+from headcount.base.command import Flags, path, script
+from headcount.base.errors import UserError
 from headcount.base.folders import ROLES
-from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.roles import write_roles
-from headcount.store.model_folder import open_model
+from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+OUTPUTS = (
+    path("[--out]", "folder to write into, with --model"),
+    path("[--runs]", "folders of runs, in place of --model and --out", nargs="+"),
+)
 
 
-def main() -> None:
-    """Read the flags and write attention.csv, positions.csv, syntax.csv and roles.json."""
-    parser = command.parser(__doc__, "--model", "--bpe", "--treebanks", out="folder to write into")
-    args, settings = read_flags(parser, RolesSettings)
-    model, pair = open_model(args, settings.threads)
-    files = [*model.files, *pair.files(ROLES), *args.treebanks]
-    origin = command.provenance("scripts/roles.py", {"roles": settings}, None, files)
-    write_roles(model, pair, args.treebanks, settings, args.out, origin)
-
-
-if __name__ == "__main__":
-    command.run(main)
+@script("[--model]", "--bpe", "--treebanks", *OUTPUTS)
+def main(args: Flags, roles: RolesSettings) -> None:
+    one = args.model and args.out and not args.runs
+    if not one and not (args.runs and not args.model and not args.out):
+        raise UserError("expected --model and --out, or --runs")
+    use_threads(roles.threads)
+    pair = PairFolder(args.bpe)
+    models = {args.out: args.model} if one else {run: run / "model" for run in args.runs}
+    for out, path_ in models.items():
+        model = ModelFolder(path_)
+        origin = args.origin(model.files, pair.files(ROLES), args.treebanks)
+        write_roles(model, pair, args.treebanks, roles, out, origin)

@@ -76,7 +76,7 @@ def _build(experiment: str, outputs: list[str]) -> None:
 
 
 def _others(experiment: str, phase: str, outputs: set[str]) -> list[Path]:
-    """Return the files in the phase's folders that no job makes, as those of a removed seed."""
+    """Return files in the phase's folders that no job makes, such as those left by a seed."""
     roots = [root for root in map(Path, declared(experiment)[phase].writes) if not root.suffix]
     for root in roots:
         root.mkdir(parents=True, exist_ok=True)  # DVC wants the folder of an empty phase too

@@ -21,7 +21,6 @@ from machine.resources import parameters
 from plan.plan import Plan
 
 from headcount.base import command
-from headcount.base.files import read_json
 from snakemake_logger_plugin_headcount.display import spoken
 
 START = 4.0
@@ -39,9 +38,8 @@ TRAININGS = ("train", "gates", "scratch", "fine_tune", "subset")
 GPU_RATE = 3e13
 """Floating-point operations that a training does on a GPU in a second."""
 _EFFICIENCY = 0.45  # of the rate of one large product, in training; measured with `quickstart`
-_BERT = 8.5e7  # parameters of the encoder of BERT base
-_PIECES = 60  # of a classified pair
-_MULTINLI = 4e5  # labelled pairs to train on
+_BERT, _PIECES, _PAIRS = 8.5e7, 60, 4e5
+"""Parameters of the encoder of BERT base, pieces of a pair, and pairs of MultiNLI."""
 
 
 def machine_rate(plan: Plan, gpu_count: int) -> float:
@@ -93,21 +91,10 @@ def _guess(plan: Plan, rule: str, rate: float) -> float:
         named = plan.runs if rule == "train" else plan.pruning.named(rule)
         work = update * fmean([plan.pruning.updates(run) for run in named] or [0])
     elif rule in ("fine_tune_classifier", "classifier_ablation"):
-        work = _fine_tuning(plan)
+        work = 6 * _BERT * _PIECES * _PAIRS * plan.settings.fine_tuning.epochs
     else:
         work = SHARES.get(rule, 0.0) * update * train.updates
     return START + work / rate
-
-
-def _fine_tuning(plan: Plan) -> float:
-    """Return the operations of fine-tuning a classifier, the largest whose folder is here."""
-    settings = plan.settings.classifiers
-    files = [Path(model.path, "config.json") for model in settings.models.values() if model.path]
-    sizes = [read_json(file) for file in files if file.exists()]
-    weights = [12 * size["hidden_size"] ** 2 * size["num_hidden_layers"] for size in sizes]
-    pairs = settings.train_pairs or _MULTINLI
-    epochs = plan.settings.fine_tuning.epochs
-    return 6 * max(weights, default=_BERT) * _PIECES * pairs * epochs
 
 
 def wall_seconds(seconds: Mapping[str, float], jobs: Mapping[str, int], at_a_time: int) -> float:

@@ -5,7 +5,6 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import memory, planning, processes
-from benchmarks.results.goals import threads_of, verdicts
 from benchmarks.results.record import Record, joined, read
 from benchmarks.results.timings import Timed, table
 from headcount.base.files import write_text
@@ -29,7 +28,7 @@ HEAD = """# Speed, measured
 to measure, and what may be compared.*
 
 Ratio: the contender's seconds by ours in the same number format (int8's by ours in fp32), round by
-round, as median and range; above 1 ours is faster. Goals go by the median.
+round, as median and range; above 1 ours is faster.
 """
 
 
@@ -44,15 +43,11 @@ def page(files: Sequence[Sequence[Record]]) -> str:
 
 
 def _chapter(records: Sequence[Record]) -> Iterator[str]:
-    """Machine, goals, and a section for each benchmark, in the order of `TITLES`."""
+    """Machine, and a section for each benchmark, in the order of `TITLES`."""
     order = list(TITLES)
     records = sorted(records, key=lambda record: order.index(record["benchmark"]))
     yield f"## {machine(records)}\n"
     yield f"{_facts(records)}\n"
-    if found := verdicts(records):
-        yield (
-            _left(["goal of", "wanted", "measured", ""], [verdict.row for verdict in found]) + "\n"
-        )
     for name, group in groupby(records, key=lambda record: record["benchmark"]):
         yield f"### {TITLES[name]}\n"
         for record in group:
@@ -97,7 +92,8 @@ def _section(record: Record) -> str:
     where, flags = record["where"], record["flags"]
     clock = "processor time" if flags["clock"] == "cpu" else "time on the wall"
     ceilings = ", ".join(f"{rate:,.0f} {name}" for name, rate in where["ceiling"].items())
-    facts = f"{threads_of(record)}, {clock}, load {where['load']:.1f} at the start, ceiling "
+    threads = f"{where['threads']} thread{'s' * (where['threads'] > 1)}"
+    facts = f"{threads}, {clock}, load {where['load']:.1f} at the start, ceiling "
     facts += f"{ceilings} GFLOP/s."
     timed = [Timed.of(cells) for cells in record["timed"]]
     return f"{title} {facts}\n\n{table(timed, where['ceiling'])}"

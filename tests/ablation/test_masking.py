@@ -1,117 +1,97 @@
-"""Masking experiments: every row held against a translation under that mask alone."""
+"""Masking experiments, also as many heads as gates closed: every row by its own translation."""
 
 import csv
 import json
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from small_run import segment
+from masked_run import (
+    DECODE,
+    DECODE_FLAGS,
+    MODEL,
+    folder_flags,
+    masked_bleu,
+    masked_inputs,
+    translated,
+)
+from script_runner import run_script
 
-from headcount.ablation import masked_bleu
+from headcount.ablation import masked_bleu as module
 from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.ablation.masking import COLUMNS, read_rankings, write_masking
+from headcount.ablation.masking import (
+    COLUMNS,
+    UNTUNED_COLUMNS,
+    list_untuned,
+    read_rankings,
+    write_masking,
+    write_untuned,
+)
 from headcount.base.errors import UserError
-from headcount.base.files import sha256
+from headcount.base.files import sha256, write_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import MaskingSettings
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.model import ModelSettings
-from headcount.data.bpe import Segmenter
+from headcount.base.settings.runs import PrunedSettings
 from headcount.data.lines import clean_lines, write_lines
-from headcount.data.vocabulary import EOS, Vocabulary
-from headcount.model.transformer import Transformer
-from headcount.scoring.bleu import score_corpus
+from headcount.model import machine
 from headcount.scoring.bootstrap import compare_systems
 from headcount.search.beam_search import translate
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
 
-MODEL = ModelSettings(
-    preset="tiny",
-    encoder_layers=2,
-    decoder_layers=1,
-    d_model=24,
-    d_ff=32,
-    d_head=7,
-    heads={"enc_self": [2, 0], "dec_self": [3], "dec_enc": [1]},
-)
-DECODE = DecodeSettings(beam=2, max_length_factor=0.4, max_length_extra=3)
-SETTINGS = MaskingSettings(groups=4, draws=2, test_sets=["easy", "half"])
-# Flat order: enc_self.0.0, enc_self.0.1, dec_self.0.0, .1, .2, dec_enc.0.0.
-OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0]  # ranked 3 1 5 2 0 4: groups (1 3) (2 5) (0) (4)
-BASELINES = [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+pytestmark = pytest.mark.slow  # steps from files to files
 
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Initializing zero-element"),
-]
+SETTINGS = MaskingSettings(groups=4, draws=2, test_sets=["test", "other"])
+# Flat order: enc_self.0.0, .0.1, .1.0, dec_self.0.0, .0.1, .0.2, dec_enc.0.0, .0.1.
+OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0, 0.3, 0.2]  # groups (3 1) (5 2) (0 6) (7 4)
+BASELINES = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+GATES = {
+    "gates-all-l0": [1.0] * 8,
+    "gates-all-l0.01": [0.0, 0.7, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0],  # a fraction is open
+    "gates-all-l0.1": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+    "gates-enc_self-l0.1": [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+}
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory) -> MaskedInputs:
-    """An untrained model, two rankings, and two test sets: its own translations, and those with
-    one head masked.
-    """
-    folder = tmp_path_factory.mktemp("masking")
-    bpe = segment(folder)
-    size = len(Vocabulary.load(bpe / "src.vocab"))
-    torch.manual_seed(2)
-    model = Transformer(MODEL, size, size, joint=True)
-    with torch.no_grad():
-        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-        model.tgt_embedding.weight.mul_(4.0)
-    facts = PairFolder(bpe).subwords()
-    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
+    made = masked_inputs(tmp_path_factory.mktemp("masking"))
     for name, values in (("own", OWN), ("baseline", BASELINES)):
-        write_head_values(folder / f"{name}.csv", model.grid, {"importance": values})
-    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, DECODE)
-    lines = list(clean_lines(folder / "dev.src"))
-    write_lines(folder / "easy.src", lines[:7])
-    write_lines(folder / "easy.tgt", translated(found, lines[:7], np.ones(6)))
-    write_lines(folder / "half.src", lines[3:])
-    write_lines(folder / "half.tgt", translated(found, lines[3:], np.array([1, 1, 1, 0, 1, 1])))
-    return found
+        write_head_values(made.text / f"{name}.csv", MODEL.grid, {"importance": values})
+    for name, values in GATES.items():
+        write_head_values(made.text / f"{name}.csv", MODEL.grid, {"gate": values})
+    return made
 
 
 def rankings(inputs: MaskedInputs) -> dict[str, Path]:
-    """Files of importance by name."""
     return {name: inputs.text / f"{name}.csv" for name in ("own", "baseline")}
 
 
-def lines_of(inputs: MaskedInputs, test_set: str) -> list[list[str]]:
-    """Source lines and references."""
-    return [list(clean_lines(inputs.text / f"{test_set}.{end}")) for end in ("src", "tgt")]
+def gates(inputs: MaskedInputs) -> dict[PrunedSettings, Path]:
+    return {PrunedSettings.model_validate(name): inputs.text / f"{name}.csv" for name in GATES}
 
 
-@cache
-def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmenter, Segmenter]:
-    return model.load(), *pair.segmenters()
-
-
-def translated(inputs: MaskedInputs, lines: list[str], mask: np.ndarray) -> list[str]:
-    """Lines translated under one mask, by a search of its own."""
-    model, src, tgt = _loaded(inputs.model, inputs.pair)
-    sources = [src.encode(line) for line in lines]
-    found = translate(model, sources, DECODE, torch.tensor(mask).float())
-    return [tgt.decode(translation.ids) for translation in found]
-
-
-def written(inputs: MaskedInputs, out, settings=SETTINGS) -> list[dict[str, str]]:
+def written(inputs: MaskedInputs, out: Path, settings=SETTINGS) -> list[dict[str, str]]:
     write_masking(inputs, rankings(inputs), settings, 5, out, {"seed": 5})
-    with out.open() as file:
-        assert tuple(next(csv.reader(file))) == COLUMNS
-    with out.open() as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(out.open()))
 
 
 @pytest.fixture(scope="module")
 def rows(inputs, tmp_path_factory) -> list[dict[str, str]]:
     return written(inputs, tmp_path_factory.mktemp("out") / "headmask.csv")
+
+
+@pytest.fixture(scope="module")
+def untuned(inputs, tmp_path_factory) -> list[dict[str, str]]:
+    """Rows of the script."""
+    out = tmp_path_factory.mktemp("out") / "untuned_masking.csv"
+    flags = ["--seed", 5, "--out", out, *folder_flags(inputs), "--runs", *GATES]
+    flags += ["--importance", inputs.text / "own.csv", "--gates", *gates(inputs).values()]
+    flags += ["--draws", 2, "--test-sets", '["test"]', *DECODE_FLAGS]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "use_threads", torch.set_num_threads)
+        assert run_script("untuned_masking", flags) == 0
+    return list(csv.DictReader(out.open()))
 
 
 def heads_of(rows, test_set: str, ranking: str, order: str) -> list[str]:
@@ -120,180 +100,169 @@ def heads_of(rows, test_set: str, ranking: str, order: str) -> list[str]:
 
 
 def test_which_heads_are_masked_by_hand(rows):
-    groups = ["enc_self.0.1 dec_self.0.1", "dec_self.0.0 dec_enc.0.0", "enc_self.0.0"]
-    for test_set in ("easy", "half"):
-        assert heads_of(rows, test_set, "own", "none") == [""]
-        assert heads_of(rows, test_set, "own", "group") == [*groups, "dec_self.0.2"]
-        assert heads_of(rows, test_set, "baseline", "group")[0] == "enc_self.0.0 enc_self.0.1"
-        assert heads_of(rows, test_set, "own", "ascending")[:3] == [
-            "",
-            "dec_self.0.2",
-            "enc_self.0.0 dec_self.0.2",
-        ]
-        assert heads_of(rows, test_set, "own", "descending")[1] == groups[0]
-        assert len(heads_of(rows, test_set, "own", "random_group")) == 2 * 4
-        assert len(heads_of(rows, test_set, "own", "random_cumulative")) == 2 * 6  # 0 1 2 4 5 6
-        assert not heads_of(rows, test_set, "baseline", "random_group")
+    assert tuple(rows[0]) == COLUMNS
+    groups = ["enc_self.0.1 dec_self.0.0", "enc_self.1.0 dec_self.0.2"]
+    groups += ["enc_self.0.0 dec_enc.0.0", "dec_self.0.1 dec_enc.0.1"]
+    for test in ("test", "other"):
+        assert heads_of(rows, test, "own", "none") == [""]
+        assert heads_of(rows, test, "own", "group") == groups
+        assert heads_of(rows, test, "baseline", "group")[0] == "enc_self.0.0 enc_self.0.1"
+        two = "enc_self.0.0 dec_self.0.1 dec_enc.0.0 dec_enc.0.1"
+        assert heads_of(rows, test, "own", "ascending")[:3] == ["", groups[-1], two]
+        assert heads_of(rows, test, "own", "descending")[1] == groups[0]
+        assert len(heads_of(rows, test, "own", "random_group")) == 2 * 4
+        assert len(heads_of(rows, test, "own", "random_cumulative")) == 2 * 5
+        assert not heads_of(rows, test, "baseline", "random_group")
     for row in rows:
-        assert int(row["heads_masked"]) == len(row["heads"].split())
         assert (row["draw"] in ("1", "2")) == row["order"].startswith("random")
         assert row["draw"] == "" or row["order"].startswith("random")
 
 
-# Searches of their own take time: every third row in the fast tests.
-@pytest.mark.parametrize(
-    ("step", "scores_of"), [(3, 3), pytest.param(1, 4, marks=pytest.mark.slow)]
-)
-def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows, step, scores_of):
-    grid = inputs.model.load().grid
-    by_name = {head.name(): head for head in grid.heads()}
-    for test_set in ("easy", "half"):
-        lines, references = lines_of(inputs, test_set)
-        scores = {}
-        for row in [row for row in rows if row["test_set"] == test_set][::step]:
-            if (names := row["heads"]) not in scores:
-                mask = grid.mask(by_name[name] for name in names.split())
-                found = score_corpus(translated(inputs, lines, mask), references, "de")
-                scores[names] = found[0].score
-            assert float(row["bleu"]) == pytest.approx(scores[names])
-            assert float(row["delta"]) == pytest.approx(scores[names] - scores[""])
-            low, delta, high = (float(row[f"delta{end}"]) for end in ("_low", "", "_high"))
-            assert low - 1e-9 <= delta <= high + 1e-9
-            assert row["signature"].startswith("nrefs:1|bs:1000|seed:12345|case:mixed|")
-        assert (
-            len({round(score) for score in scores.values()}) >= scores_of
-        )  # masks make a difference
+def test_which_heads_are_masked_as_gates_closed_them(inputs, untuned):
+    points = list_untuned(MODEL.grid, np.array(OWN), gates(inputs), 2, 5)
+    by_run = {
+        (run, order): [p.heads for p in points if p.cells[:2] == (order, run)]
+        for run in GATES
+        for order in ("gates", "ranked", "drawn")
+    }
+    assert by_run["gates-all-l0", "gates"] == by_run["gates-all-l0", "ranked"] == [()]
+    assert by_run["gates-all-l0.01", "gates"] == [(0, 5, 6)]
+    assert by_run["gates-all-l0.01", "ranked"] == [(4, 6, 7)]  # .1, .2 and .3
+    assert by_run["gates-all-l0.1", "ranked"] == [(0, 1, 2, 4, 5, 6, 7)]  # all but 4.
+    # Of the encoder's three heads alone: .5 and 1., though two decoder heads have less.
+    assert by_run["gates-enc_self-l0.1", "gates"] == [(1, 2)]
+    assert by_run["gates-enc_self-l0.1", "ranked"] == [(0, 2)]
+    few, many = (by_run[f"gates-all-l{lambda_}", "drawn"] for lambda_ in ("0.01", "0.1"))
+    assert [len({*heads}) for heads in few] == [3, 3] and few[0] != few[1]
+    assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
+    assert all({*heads} < {0, 1, 2} for heads in by_run["gates-enc_self-l0.1", "drawn"])
+    assert tuple(untuned[0]) == UNTUNED_COLUMNS and len(untuned) == len(GATES) * (1 + 1 + 2)
+    (row,) = (r for r in untuned if (r["as_run"], r["order"]) == ("gates-all-l0.01", "gates"))
+    assert row["heads"] == "enc_self.0.0 dec_self.0.2 dec_enc.0.0" and row["draw"] == ""
+
+
+@pytest.mark.parametrize("table", ["rows", "untuned"])
+def test_every_row_is_a_translation_under_that_mask_alone(inputs, request, table):
+    scores = {}
+    for row in request.getfixturevalue(table):
+        key = (row["test_set"], row["heads"])
+        for names in ("", row["heads"]):
+            if (row["test_set"], names) not in scores:
+                scores[row["test_set"], names] = masked_bleu(inputs, row["test_set"], names)
+        assert int(row["heads_masked"]) == len(row["heads"].split())
+        assert float(row["bleu"]) == pytest.approx(scores[key])
+        assert float(row["delta"]) == pytest.approx(scores[key] - scores[row["test_set"], ""])
+        low, delta, high = (float(row[f"delta{end}"]) for end in ("_low", "", "_high"))
+        assert low - 1e-9 <= delta <= high + 1e-9
+        assert row["signature"].startswith("nrefs:1|bs:1000|seed:12345|case:mixed|")
+        if not row["heads"]:
+            assert (low, delta, high, row["p"]) == (0, 0, 0, "1.0")
+    assert len({round(score) for score in scores.values()}) > 3  # masks make a difference
+    assert scores["test", ""] == pytest.approx(100)
 
 
 def test_p_values_are_those_of_the_paired_bootstrap(inputs, rows):
-    lines, references = lines_of(inputs, "half")
-    plain = translated(inputs, lines, np.ones(6))
-    row = next(r for r in rows if r["test_set"] == "half" and r["heads"] == "dec_self.0.2")
-    masked = translated(inputs, lines, np.array([1, 1, 1, 1, 0, 1]))
-    (expected,) = compare_systems(plain, [masked], references, "de")
+    plain = translated(inputs, "other", np.ones(8))
+    (row, *_) = (r for r in rows if r["test_set"] == "other" and len(r["heads"].split()) == 2)
+    heads = {head.name(): head for head in MODEL.grid.heads()}
+    mask = MODEL.grid.mask(heads[name] for name in row["heads"].split())
+    references = list(clean_lines(inputs.text / "other.tgt"))
+    masked = translated(inputs, "other", mask)
+    (expected,) = compare_systems(plain, [masked], references, "art")
     found = [float(row[name]) for name in ("p", "delta_low", "delta_high")]
     assert found == [expected.p_value, expected.low, expected.high]
-
-
-def test_no_mask_loses_nothing(rows):
-    for row in (row for row in rows if row["heads"] == ""):
-        assert (row["delta"], row["delta_low"], row["delta_high"], row["p"]) == ("0.0",) * 3 + (
-            "1.0",
-        )
-        assert row["test_set"] == "half" or float(row["bleu"]) == pytest.approx(100)
-    assert sum(row["heads"] == "" for row in rows) == 2 * (3 + 3 + 2)
 
 
 def test_f09_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch, capsys):
     calls = []
 
-    def counted(model, sources, settings, multiplier, done, prefix):
+    def counted(model, sources, settings, multiplier, *others):
         calls.append(multiplier)
-        return translate(model, sources, settings, multiplier, done, prefix)
+        return translate(model, sources, settings, multiplier, *others)
 
-    monkeypatch.setattr(masked_bleu, "translate", counted)
-    settings = MaskingSettings(groups=3, draws=0, test_sets=["easy"])
+    monkeypatch.setattr(module, "translate", counted)
+    settings = MaskingSettings(groups=3, draws=0, test_sets=["test"], sentences=4)
     found = written(inputs, tmp_path / "headmask.csv", settings)
-    told = (
-        "warning: 8 of 12 masks leave a layer without heads; only its residual path is left there"
-    )
-    assert told in capsys.readouterr().err
-    # No head and all heads; for either ranking three groups of 2, and two unions of 4: a union of
-    # one group is the group.
-    (rows_of_masks,) = calls
-    assert rows_of_masks.shape == ((2 + 2 * 5) * 7, 6)
-    masks = {tuple(mask) for mask in rows_of_masks.tolist()}
+    assert "warning: 9 of 12 masks leave a layer without heads" in capsys.readouterr().err
+    # No head and all heads; for either ranking three groups of 3, 3 and 2, and two unions: a union
+    # of one group is the group.
+    (multiplier,) = calls
+    assert multiplier.shape == ((2 + 2 * 5) * 4, 8)
+    masks = {tuple(mask) for mask in multiplier.tolist()}
     assert len(masks) == 12 == len({row["heads"] for row in found})
     facts = json.loads((tmp_path / "headmask.json").read_text())
-    assert (facts["distinct_masks"], facts["sentences"]) == (12, {"easy": 7})
-    assert (facts["beam"], facts["provenance"]) == (2, {"seed": 5})
-    # Layers of heads 0 1, 2 3 4 and 5. By `own`: (5 2), (3 1 5 2) and (5 2 0 4); by `baseline`:
-    # (0 1), (4 5), (0 1 2 3) and (2 3 4 5); and all heads.
-    assert facts["masks_closing_a_layer"] == 8
+    assert (facts["distinct_masks"], facts["sentences"]) == (12, {"test": 4})
+    assert (facts["beam"], facts["provenance"]) == (DECODE.beam, {"seed": 5})
+    # Layers of heads 0 1, 2, 3 4 5 and 6 7. By `own`: (2 0 6), (3 1 5 2 0 6) and (2 0 6 7 4); by
+    # `baseline`: (0 1 2), (3 4 5), (6 7), (0 1 2 3 4 5) and (3 4 5 6 7); and all heads.
+    assert facts["masks_closing_a_layer"] == 9
 
 
-def test_only_the_first_sentences(inputs, tmp_path):
-    short = MaskingSettings(groups=2, draws=0, test_sets=["half"], sentences=5)
-    found = written(inputs, tmp_path / "headmask.csv", short)
-    lines, references = (side[:5] for side in lines_of(inputs, "half"))
-    expected = score_corpus(translated(inputs, lines, np.zeros(6)), references, "de")[0].score
-    last = [row for row in found if row["heads_masked"] == "6"]
-    assert len(last) == 4 and all(float(row["bleu"]) == pytest.approx(expected) for row in last)
-    assert json.loads((tmp_path / "headmask.json").read_text())["sentences"] == {"half": 5}
-
-
-def refused(inputs, tmp_path, monkeypatch, told, settings=SETTINGS, own=None, text=None):
+def refused(inputs, tmp_path, monkeypatch, match, settings=SETTINGS, own=None):
     """Nothing is translated and nothing written."""
-    monkeypatch.setattr(masked_bleu, "translate", None)
+    monkeypatch.setattr(module, "translate", None)
     files = rankings(inputs) | ({"own": own} if own else {})
-    with pytest.raises(UserError, match=told):
-        other = replace(inputs, text=text or inputs.text)
-        write_masking(other, files, settings, 5, tmp_path / "headmask.csv", {})
+    with pytest.raises(UserError, match=match):
+        write_masking(inputs, files, settings, 5, tmp_path / "headmask.csv", {})
     assert not (tmp_path / "headmask.csv").exists()
 
 
 def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch):
     path = tmp_path / "importance.csv"
     lines = rankings(inputs)["own"].read_text().splitlines()
-    path.write_text("\n".join([*lines, "enc_self,1,0,importance,1.0"]) + "\n")
-    told = r"importance\.csv:8: encoder self-attention layer 1 head 0 does not exist; this layer"
-    refused(inputs, tmp_path, monkeypatch, told, own=path)
+    path.write_text("\n".join([*lines, "enc_self,1,1,importance,1.0"]) + "\n")
+    refused(inputs, tmp_path, monkeypatch, r"importance\.csv:10: ", own=path)
     path.write_text("\n".join(lines[:-1]) + "\n")
-    told = r"importance\.csv: encoder–decoder attention layer 0 head 0 has no importance"
-    refused(inputs, tmp_path, monkeypatch, told, own=path)
-
-
-def test_f09_so_is_that_of_a_model_with_as_many_heads(inputs, tmp_path, monkeypatch):
-    path = tmp_path / "importance.csv"
-    path.write_text(rankings(inputs)["own"].read_text())
+    refused(inputs, tmp_path, monkeypatch, r"importance\.csv: .* has no importance", own=path)
+    path.write_text("\n".join(lines) + "\n")  # as many heads, of other weights
     weights = sha256(inputs.model.weights)
-    path.with_suffix(".json").write_text(json.dumps({"weights": "0" + weights[1:]}))
-    told = (
-        r"importance\.csv: is not the importance of the heads of .*weights\.safetensors: "
-        r"importance\.json names other weights"
-    )
-    refused(inputs, tmp_path, monkeypatch, told, own=path)
-    path.with_suffix(".json").write_text(json.dumps({"weights": weights}))
-    found = read_rankings({"own": path}, inputs.model, MODEL.grid)
-    assert found == {"own": [3, 1, 5, 2, 0, 4]}
+    write_json(path.with_suffix(".json"), {"weights": "0" * 64})
+    refused(inputs, tmp_path, monkeypatch, r"importance\.json names other weights", own=path)
+    write_json(path.with_suffix(".json"), {"weights": weights})
+    assert read_rankings({"own": path}, inputs.model, MODEL.grid) == {
+        "own": [3, 1, 5, 2, 0, 6, 7, 4]
+    }
+
+
+def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "translate", None)
+    path, out = tmp_path / "heads.csv", tmp_path / "untuned_masking.csv"
+    path.write_text((inputs.text / "gates-all-l0.csv").read_text() + "dec_self,0,3,gate,1.0\n")
+    other = {PrunedSettings.model_validate("gates-all-l0"): path}
+    own = inputs.text / "own.csv"
+    for importance, closed, match in (
+        (own, other, r"heads\.csv:10: "),
+        (path, gates(inputs), r"heads\.csv: .* has no importance"),
+    ):
+        with pytest.raises(UserError, match=match):
+            write_untuned(inputs, importance, closed, SETTINGS, 5, out, {})
+    assert not out.exists()
 
 
 def test_more_groups_than_heads_are_refused(inputs, tmp_path, monkeypatch):
-    settings = MaskingSettings(groups=7, test_sets=["easy"])
-    told = r"masking\.groups: expected at most 6, the number of the model's heads, found 7"
-    refused(inputs, tmp_path, monkeypatch, told, settings)
+    settings = MaskingSettings(groups=9, test_sets=["test"])
+    refused(inputs, tmp_path, monkeypatch, r"masking\.groups: .* 8.*, found 9", settings)
 
 
-def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, monkeypatch):
-    told = r"masking\.test_sets: expected the name of a test set, found none"
-    refused(inputs, tmp_path, monkeypatch, told, MaskingSettings(groups=2))
-    text = tmp_path / "text"
-    write_lines(text / "easy.src", ["a", "b"])
-    write_lines(text / "easy.tgt", ["a"])
-    settings = MaskingSettings(groups=2, test_sets=["easy"])
-    told = r"easy\.src has 2 lines, easy\.tgt has 1; expected as many on both sides"
-    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
-    for end in ("src", "tgt"):
-        write_lines(text / f"easy.{end}", [])
-    told = r"easy\.src has 0 lines, .* at least one"
-    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
+@pytest.mark.parametrize(("sources", "targets"), [(["a", "b"], ["a"]), ([], []), (["a"], ["a"])])
+def test_a_test_set_must_be_named_have_equal_sides_and_the_pairs_languages(
+    inputs, tmp_path, sources, targets
+):
+    other = replace(inputs, text=tmp_path)
+    for end, lines in (("src", sources), ("tgt", targets)):
+        write_lines(tmp_path / f"easy.{end}", lines)
+    if sources == targets == ["a"]:
+        facts = json.loads((inputs.pair.path / "segmentation.json").read_text())
+        write_json(tmp_path / "easy.json", facts)
+        assert other.read_tests(["easy"], None) == {"easy": (["a"], ["a"])}
+        turned = {"src_lang": facts["tgt_lang"], "tgt_lang": facts["src_lang"]}
+        write_json(tmp_path / "easy.json", turned)
+    with pytest.raises(UserError, match=r"easy\.(json: |src has \d lines)"):
+        other.read_tests(["easy"], None)
+    with pytest.raises(UserError, match=r"masking\.test_sets: "):
+        other.read_tests([], None)
 
 
 def test_every_file_that_shapes_the_outcome_is_named(inputs):
     files = inputs.files(SETTINGS.test_sets)
     assert len(set(files)) == 2 + 5 + 4 and all(path.is_file() for path in files)
-
-
-def test_a_test_set_of_another_pair_is_refused(inputs, tmp_path, monkeypatch):
-    text = tmp_path / "text"
-    for end in ("src", "tgt"):
-        write_lines(text / f"easy.{end}", ["a"])
-    settings = MaskingSettings(groups=2, test_sets=["easy"])
-    own = json.loads((inputs.pair.path / "segmentation.json").read_text())
-    about = {"src_lang": own["tgt_lang"], "tgt_lang": own["src_lang"]}
-    (text / "easy.json").write_text(json.dumps(about))
-    told = rf"easy\.json: easy is {own['tgt_lang']}-{own['src_lang']}, expected "
-    told += f"{own['src_lang']}-{own['tgt_lang']}"
-    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
-    (text / "easy.json").write_text(json.dumps(own))
-    assert replace(inputs, text=text).read_tests(["easy"], None) == {"easy": (["a"], ["a"])}

@@ -12,7 +12,7 @@ import pytest
 
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables.atlas import content, histories, sentences
+from headcount.analysis.tables.general.atlas import content, histories
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.runs import PrunedSettings
@@ -102,14 +102,6 @@ def test_masks_gates_and_importance_over_updates():
         ("baseline", "enc_self", 0, 5, 0.25, PRUNED[1]),
         ("baseline", "enc_self", 1, 3, 7.0, "training"),
     ]
-
-
-def test_sentences_have_attention_in_thousandths(tmp_path):
-    path = tmp_path / "a.x-y" / "baseline" / "seed1" / "sentences.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(LINE | {"weights": {"enc_self.0.1": [[0.25, 0.75]]}}) + "\n")
-    (sentence,) = sentences([path], [])[BASE]
-    assert sentence["weights"] == {"enc_self.0.1": [[250, 750]]}
 
 
 def test_f54_names_end_no_element_and_the_page_asks_no_network():

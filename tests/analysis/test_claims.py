@@ -260,7 +260,7 @@ def test_a_claim_without_one_of_its_sources_has_no_number(name):
         assert measure(name, Given(sources | {source: pd.DataFrame()})).empty
 
 
-def test_interval_of_a_difference_adds_the_errors_and_shares_count_by_ends():
+def test_errors_of_differences_shares_and_heads_drawn_at_random():
     rows = measure("HM-06", Given(CASES["HM-06"][0]))
     assert rows[["low", "high"]].values.tolist() == [[pytest.approx(0.2), pytest.approx(2.8)]]
     shares = measure("MI-01", Given(CASES["MI-01"][0]))
@@ -268,9 +268,6 @@ def test_interval_of_a_difference_adds_the_errors_and_shares_count_by_ends():
     spread = measure("HM-12", Given(CASES["HM-12"][0]))
     # Impt-N's groups are equal; of Random-N half of each error counts.
     assert spread["high"].tolist() == [pytest.approx(-0.9)]
-
-
-def test_heads_drawn_at_random_make_the_error_of_heads_left():
     row = measure("VO-17", Given(CASES["VO-17"][0])).iloc[0]
     variance = 24 * 24 / (48 * 47) * (1 / 16 + 1 / 16)
     assert row["high"] - row["value"] == pytest.approx(1.959964 * np.sqrt(variance))
@@ -288,7 +285,7 @@ def test_a_run_counts_for_the_share_that_it_is_nearest_to():
     assert measure("HM-04", given)["value"].tolist() == [0.5]
 
 
-def test_every_claim_has_what_it_refers_to():
+def test_every_claim_has_what_it_refers_to_and_values_of_its_paper():
     config = set(experiment_names(ROOT / "config"))
     known = ledger()
     for name, claim in known.claims.items():
@@ -300,10 +297,7 @@ def test_every_claim_has_what_it_refers_to():
         assert bool(printed_line(name)) == bool(claim.printed) and arguments is not None
         assert claims_page().count(f"**{name}**") == 1
     assert len(known.claims) == 65 and set(CASES) == set(known.claims)
-
-
-def test_the_papers_own_values():
-    """HM-06: the mean of Zh–En over its test sets counts once beside the six other directions."""
+    # HM-06: the mean of Zh–En over its test sets counts once beside the six other directions.
     assert printed_line("VO-22") == "BLEU gained, from and to: 0.2, 0.6"
     assert printed_line("VO-17") == "drawn, without numbers: figure 9"
     assert paper_value("VO-21") == pytest.approx(-0.46)
@@ -311,38 +305,22 @@ def test_the_papers_own_values():
     assert paper_value("VO-11") == pytest.approx((1.32 + 1.02 + 1.14) / 3, abs=0.01)
 
 
-@pytest.fixture(scope="module")
-def quickstart(tmp_path_factory) -> Path:
-    """Measurements and golden tables of quickstart."""
-    folder = tmp_path_factory.mktemp("quickstart")
+def test_verdicts_and_numbers_of_quickstart(tmp_path):
     contents = {f"results/{name}": content for name, content in read_copy("quickstart").items()}
     for name, content in (contents | dict(frozen_files("quickstart"))).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder / "results" / "quickstart"
-
-
-@pytest.fixture(scope="module")
-def evidence(quickstart) -> Evidence:
-    return Evidence(result_files(quickstart))
-
-
-@pytest.fixture(scope="module")
-def decided(evidence) -> pd.DataFrame:
-    return claims_table(evidence)
-
-
-def test_verdicts_on_quickstart(decided):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    quickstart = tmp_path / "results" / "quickstart"
+    decided = claims_table(Evidence(result_files(quickstart)))
     assert decided.columns.tolist() == COLUMNS and len(decided) >= 24
+    assert claims_table(Evidence([])).columns.tolist() == COLUMNS
+    assert str(len(ledger().claims) - len(decided)) in verdict_counts(decided)
     verdicts = decided.set_index("claim")["verdict"]
     assert (verdicts != UNDECIDED).mean() >= 2 / 3
     assert (verdicts["HM-03"], verdicts["HM-04"]) == (HOLDS, FAILS)
     assert set(decided["scope"]) == {"one training"}
     within = decided.query("low <= limit <= high and low < high")
     assert set(within["verdict"]) == {UNDECIDED}
-
-
-def test_a_number_is_that_of_its_table(decided, quickstart):
     rows = decided.set_index("claim")
     with (quickstart / "tables" / "headmask_table2.csv").open() as file:
         scores = {(r["run"], r["statistic"]): r["value"] for r in csv.DictReader(file) if r["seed"]}
@@ -350,16 +328,6 @@ def test_a_number_is_that_of_its_table(decided, quickstart):
     assert rows.loc["HM-04", "low"] == pytest.approx(float(scores["random-6", "low_bootstrap"]))
     assert rows.loc["HM-05", "collapsed"] == "impt-6, seed 1 of synthetic.en-art"
     assert "quickstart/tables/headmask_table2.csv" in rows.loc["HM-04", "files"].split()
-
-
-def test_claims_without_a_row_are_counted(decided):
-    assert {"HM-13", "MI-11", "VO-24"}.isdisjoint(decided["claim"])
-    assert str(len(ledger().claims) - len(decided)) in verdict_counts(decided)
-
-
-def test_without_results_the_table_is_empty():
-    table = claims_table(Evidence([]))
-    assert table.columns.tolist() == COLUMNS and table.empty
 
 
 def test_undecided_for_what():

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from headcount.analysis.tables.corpora import corpus, joining, odd_text
+from headcount.analysis.tables.general.corpora import corpus, joining, odd_text
+from headcount.base.errors import UserError
 
 PAIR = "c.en-de"
 TEXTS = {
@@ -59,6 +60,8 @@ def test_statistics(files):
     assert value["test_9", "tgt", "pieces_per_word"] == 2  # q@@ q, both unknown
     assert value["test_9", "tgt", "unknown_share"] == 1
     assert ("train", "tgt", "highest_bleu") not in value.index
+    with pytest.raises(UserError, match=PAIR):
+        corpus(files[0], [])
 
 
 def test_highest_score_of_references_that_are_cut_and_joined(files):

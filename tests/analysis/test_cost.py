@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from script_runner import run_script
 
-from headcount.analysis.tables.cost import cost
+from headcount.analysis.tables.general.cost import cost
 
 
 @pytest.fixture

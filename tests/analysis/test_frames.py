@@ -28,9 +28,6 @@ def test_files_of_runs_become_one_frame(tmp_path):
     assert list(frame) == ["pair", "run", "seed", "layer", "value"]
     assert frame["run"].tolist() == ["b", "b", "c"] and set(frame["seed"]) == {2}
     assert frame["value"].tolist()[::2] == [1.5, 2] and np.isnan(frame["value"][1])
-
-
-def test_no_file_makes_an_empty_frame_with_its_columns():
     assert list(read_csv([], ("layer", "value"))) == ["pair", "run", "seed", "layer", "value"]
 
 
@@ -70,6 +67,16 @@ def test_parameters_name_kinds_settings_arguments_and_other_functions(tmp_path):
     assert calls == ["shared"]  # computed once
     with pytest.raises(TypeError, match="factor"):
         data.call(scaled)
+
+
+KINDS = ["relevance", "pruned_speed", "areas", "profiles", "share_speed", "training", "kept"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_with_a_header_alone_are_refused(tmp_path, kind):
+    path = write(tmp_path, "a", ",".join([*INPUTS[kind].columns, "index"]) + "\n")
+    with pytest.raises(UserError, match=str(path)):
+        Data({kind: [path]}, {}).load(kind)
 
 
 def test_a_scored_kind_has_metric_and_score(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.general import (
+from headcount.analysis.tables.general.scores import (
     cut_off,
     heads_per_layer,
     losses,
@@ -85,9 +85,6 @@ def test_mean_scores_are_nested():
     assert means[PAIR] == {"baseline": {"x": {"bleu": 10.5, "chrf": 40.13}}}
     assert means["nli"] == {"bert": {"dev": {"accuracy": 83.34}}}
     assert mean_scores([], [], classifiers[:0]) == {}
-
-
-def test_runs_that_cut_off_more_than_a_hundredth_are_named():
     columns = ["run", "metric", "sentences", "truncated", "capped"]
     rows = [("a", "bleu", 200, 2, 0), ("b", "bleu", 200, 0, 1), ("b", "bleu", 50, 0, 2)]
     table = pd.DataFrame([*rows, ("a", "chrf", 200, 99, 0)], columns=columns)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.published import headmask
-from headcount.analysis.tables.headmask_scores import data_sets, scores
+from headcount.analysis.tables.headmask.scores import data_sets, scores
 
 COLUMNS = ["pair", "run", "seed", "test_set", "score", "delta", "delta_low", "delta_high", "p"]
 NONE = (np.nan,) * 4

@@ -6,7 +6,7 @@ import pytest
 
 from headcount.analysis import collapse as training
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables import lock_in
+from headcount.analysis.tables.headmask import lock_in
 from headcount.base.errors import UserError
 from headcount.base.settings.training_runs import RunSettings
 
@@ -66,11 +66,6 @@ def test_only_updates_that_mask_count_for_lock_in_and_abandoned_heads():
     assert late.tolist() == pytest.approx([1, 0.8, 0, 0])
 
 
-def test_slopes_of_other_intervals_are_an_error():
-    with pytest.raises(UserError, match="slopes.csv"):
-        lock_in.history(record("masked", SHARES), slopes(FLAT, updates=40), {"impt-1": RULE})
-
-
 def test_slopes_of_locked_heads_are_means_over_locked_updates():
     slope = [[0.5, 1, 7, 0], [0.5, 4, 1, 0], [2, 7, 7, -6]]
     masked = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
@@ -81,6 +76,8 @@ def test_slopes_of_locked_heads_are_means_over_locked_updates():
     assert (of["locked_from"], of["locked_to"], of["locked_intervals"]) == (0, 100, 2)
     assert (of["slope"], of["slope_sd"], of["importance_end"]) == (2.5, 1, 14)
     assert table["importance_before"].tolist()[2] == 0 and table["was_held"].isna().all()
+    with pytest.raises(UserError, match="slopes.csv"):
+        lock_in.history(record("masked", SHARES), slopes(FLAT, updates=40), {"impt-1": RULE})
 
 
 CURVES = pd.DataFrame(
@@ -102,9 +99,9 @@ def test_trainings_collapse_if_masked_heads_hurt(share, loss, count):
     masks = pd.concat([record("masked", masked), record("masked", masked[-2:], run="random-1")])
     curves = CURVES.assign(first_pass_loss=CURVES["first_pass_loss"].replace(3, loss))
     runs = {"impt-1": RULE, "random-1": RunSettings(method="random", heads=1)}
-    collapsed = training.collapsed_in_training(masks, curves, runs)
+    collapsed = training.collapses(masks, curves, runs)
     assert collapsed["run"].tolist() == ["impt-1"] * count
-    nothing = training.collapsed_in_training(masks[:0], CURVES[[*RUN, "step"]][:0], runs)
+    nothing = training.collapses(masks[:0], CURVES[[*RUN, "step"]][:0], runs)
     assert list(nothing) == RUN and nothing.empty
 
 

@@ -11,8 +11,8 @@ from headcount.analysis.figures.render import draw
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import DRAWS, SEEDS
-from headcount.analysis.tables import headmask_masking
-from headcount.analysis.tables.headmask_masking import CHANGE, cumulative, groups
+from headcount.analysis.tables.headmask import masking as headmask_masking
+from headcount.analysis.tables.headmask.masking import CHANGE, groups
 from headcount.base.settings.training_runs import RunSettings
 
 COLUMNS = ["run", "seed", "ranking", "order", "index", "draw", "heads_masked", "score", "delta"]
@@ -35,9 +35,8 @@ GROUPS = _masking(
 )
 
 
-def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
+def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row():
     points = groups(GROUPS)
-
     assert points["run"].tolist() == ["baseline"] * 4 + ["impt-2"]
     assert points["order"].tolist() == ["none", "group", "group", "random_group", "none"]
     assert points["index"].tolist() == [0, 1, 2, 0, 0]
@@ -47,38 +46,18 @@ def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row() -> None:
     assert points["spread"].tolist() == [CHANGE, CHANGE, CHANGE, DRAWS, CHANGE]
     assert (points["low"][1], points["high"][1]) == (19, 21)
     assert groups(GROUPS, "random-2").empty
-
-
-def test_cumulative_scores_are_means_over_seeds() -> None:
-    masking = _masking(
-        ("baseline", 1, "own", "ascending", 0, None, 0, 30.0, 0.0),
-        ("baseline", 1, "own", "ascending", 1, None, 2, 25.0, -5.0),
-        ("baseline", 2, "own", "ascending", 0, None, 0, 34.0, 0.0),
-        ("baseline", 2, "own", "ascending", 1, None, 2, 27.0, -7.0),
-    )
-    points = cumulative(pd.concat([masking, GROUPS[:3]]))
-
-    assert points["heads_masked"].tolist() == [0, 2]
-    assert points["score"].tolist() == [32, 26]
-    np.testing.assert_allclose(points["high"] - points["score"], [8**0.5, 2**0.5])
-    assert set(points["spread"]) == {SEEDS} and set(points["seeds"]) == {2}
+    places = headmask_masking.with_places(groups(GROUPS, "baseline"))
+    assert places["place"].tolist() == ["none", "1", "2", "random"]
+    assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
 
 def test_notes_describe_the_intervals_that_occur() -> None:
     of_groups, shared = groups(GROUPS), shared_notes()
-
     bars, over_seeds, *others = filter(None, intervals(of_groups.assign(spread=SEEDS, seeds=2)))
     assert SEEDS in bars and "2 seeds" in over_seeds and others == [shared["over_seeds"]]
     bars, *others = filter(None, intervals(of_groups))
     assert CHANGE in bars and DRAWS in bars and others == [shared["one_training"]]
     assert group_size(of_groups) == "2–3"
-
-
-def test_places_of_groups_on_an_axis() -> None:
-    places = headmask_masking.with_places(groups(GROUPS, "baseline"))
-
-    assert places["place"].tolist() == ["none", "1", "2", "random"]
-    assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
 
 METHODS = {"random-2": "random", "impt-4": "importance", "impt-2": "importance"}
@@ -92,34 +71,23 @@ LINE = {"mark": "line", "x": "heads_masked", "y": "score"}
 
 def test_every_number_of_masked_heads_has_the_baseline_and_its_runs() -> None:
     parts = headmask_masking.by_number(CURVES, RUNS)
-
     of_two, of_four = (parts.loc[parts["number"] == f"N = {n}, ", "run"].tolist() for n in (2, 4))
     assert of_two == ["baseline", "random-2", "impt-2"]
     assert of_four == ["baseline", "impt-4"]
     assert headmask_masking.by_number(CURVES[:1], RUNS)["number"].tolist() == [""]
 
 
-class Given(Data):
-    """Frames in place of files."""
-
-    def __init__(self, **given: Any):
-        super().__init__({}, {})
-        self.given = given
-
-    def load(self, kind: str) -> Any:
-        return self.given.get(kind, {})
-
-
 def _drawn(points: pd.DataFrame, given: dict[str, Any], **spec: Any) -> Figure:
     fields = {"name": "f", "chapter": "c", "form": "figure", "title": "T", "function": "f"}
     output = Output(**fields, module=headmask_masking.__name__, needs=list(given), draw=spec)
-    return draw(output, points, Given(**given))
+    data = Data({}, {})
+    data._results |= given
+    return draw(output, points, data)
 
 
 def test_curves_have_a_row_of_panels_for_every_number() -> None:
     grid = {"panels": ["number"], "across": "order", "style": "run", "share_y": True}
     figure = _drawn(CURVES, {"trained_runs": RUNS}, frame="by_number", layers=[LINE], **grid)
-
     shown = [[line.get_label() for line in panel.get_lines()] for panel in figure.axes]
     assert shown == [["baseline", "random-2", "impt-2"], ["baseline", "impt-4"]]
     colours = {line.get_label(): line.get_color() for panel in figure.axes for line in panel.lines}
@@ -144,23 +112,8 @@ TRAININGS = {"masks": MASKS, "curves": LOSSES, "trained_runs": RUNS}
 
 def test_collapsed_runs_have_hollow_marks_though_the_frame_has_no_seed() -> None:
     (panel,) = _drawn(CURVES, TRAININGS, style="run", layers=[LINE]).axes
-
     hollow = [line.get_markerfacecolor() == "white" for line in panel.get_lines()]
     assert hollow == [False, False, False, True]
-
-
-def test_cells_of_intervals_are_as_wide_as_the_intervals() -> None:
-    layer = {"mark": "heat", "x": "step", "y": ["kind", "layer", "head"], "colour": "masked"}
-    grid = {"panels": ["seed"], "across": "run", "layers": [layer | {"ends": True}]}
-    figure = _drawn(MASKS, TRAININGS, colour={"limits": [0, 1]}, **grid)
-
-    impt, random, _colour_bar = figure.axes
-    mesh = impt.collections[0]
-    assert sorted(set(mesh.get_coordinates()[..., 0].ravel())) == [0, 50, 200]
-    np.testing.assert_array_equal(mesh.get_array()[:, 0], [0.95, 0, 0.95, 0])
-    assert impt.get_ylim() == (3.5, -0.5)
-    assert "collapsed" in impt.get_title(loc="left")
-    assert "collapsed" not in random.get_title(loc="left")
 
 
 def test_importance_is_drawn_by_run_and_by_rank() -> None:
@@ -168,7 +121,6 @@ def test_importance_is_drawn_by_run_and_by_rank() -> None:
     frame = heads.assign(importance=[1.0, 3] * 4, relative=[0.5, 1.5] * 4, rank=[2, 1] * 4)
     spec = {"special": "importance_distribution", "style": "run", "x": {"label": "importance"}}
     left, right = _drawn(frame, TRAININGS, **spec).axes
-
     dots = [sorted(dots.get_offsets()[:, 0]) for dots in left.collections]
     assert dots == [[1, 3]] * 4
     curves = [line.get_xydata().tolist() for line in right.get_lines() if line.get_label() in RUNS]

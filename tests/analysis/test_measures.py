@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.frames import Data
-from headcount.analysis.measures import MEASURES, Measure, all_measures, learnt, survival
+from headcount.analysis.measures import all_measures, learnt, survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
-from headcount.analysis.tables.voita_agreement import _compare, agreement, quadrature
+from headcount.analysis.tables.voita.agreement import _compare, agreement, quadrature
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 
@@ -16,15 +16,11 @@ BASE = ("p", "baseline", 1)
 HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("enc_self", 1, 0), ("enc_self", 1, 1)]
 
 
-class Given(Data):
-    """Data with frames in place of files; kinds without a frame are empty."""
-
-    def __init__(self, **frames):
-        super().__init__({}, {"roles": RolesSettings()})
-        self.frames = frames
-
-    def load(self, kind):
-        return self.frames[kind] if kind in self.frames else super().load(kind)
+def given(**frames) -> Data:
+    """Return data with frames in place of files."""
+    data = Data({}, {"roles": RolesSettings()})
+    data._results |= frames
+    return data
 
 
 def values(run=BASE, heads=HEADS, **statistics) -> pd.DataFrame:
@@ -44,20 +40,11 @@ def runs(*names: str) -> dict[str, PrunedSettings]:
 
 def test_relevance_counts_by_its_size_and_other_statistics_are_left_out() -> None:
     rows = values(relevance=[-0.7, 0.3], relevance_low=[0, 0], shapley=[-2.0])
-    table = all_measures(Given(measures=rows))
+    table = all_measures(given(measures=rows))
     assert table[["measure", "head", "value"]].to_numpy().tolist() == [
         ["relevance", 0, 0.7], ["relevance", 1, 0.3], ["shapley", 0, -2],
     ]  # fmt: skip
     assert table[["of", "note"]].isna().all(axis=None)
-
-
-def test_a_new_measure_costs_one_entry(monkeypatch) -> None:
-    entry = Measure(title="sink", unit="share", more="more at EOS", source="s.csv", compared=True)
-    monkeypatch.setitem(MEASURES, "sink", entry)
-    table = all_measures(Given(measures=values(sink=[1, 2, 3, 4.0], importance=[1, 2, 3, 4.0])))
-    assert set(table["measure"]) == {"sink", "importance"}
-    rows = agreement(table).query("kind == 'enc_self' and scope == 'all heads'")
-    assert rows[["first", "second", "spearman"]].to_numpy().tolist() == [["importance", "sink", 1]]
 
 
 def test_survival_counts_runs_with_a_penalty_and_the_head_in_scope() -> None:
@@ -95,7 +82,7 @@ def test_lost_score_is_of_single_heads_on_the_first_test_set() -> None:
     ]  # fmt: skip
     columns = ["test_set", "order", *KEYS[3:], "delta", "delta_low", "delta_high"]
     frame = pd.DataFrame(rows, columns=columns).assign(pair="p", run="baseline", seed=1)
-    lost = all_measures(Given(ablation=frame))
+    lost = all_measures(given(ablation=frame))
     assert lost[["measure", "head", "value", "note"]].to_numpy().tolist() == [
         ["bleu_lost", 0, 0.25, "95\u00a0%: -1 to 1.5"],
         ["bleu_lost", 1, -0.5, "95\u00a0%: -0.75 to 2"],
@@ -119,7 +106,7 @@ def test_positions_relations_and_masks_are_measures() -> None:
     rows = syntax((0, "t", "obj", 55, 45))
     masks = pd.DataFrame([(*BASE, 4, *HEADS[0], 0.5), (*BASE, 8, *HEADS[0], 1.0)])
     masks.columns = [*KEYS[:3], "step", *KEYS[3:], "masked"]
-    table = all_measures(Given(positions=positions(), syntax=rows, masks=masks))
+    table = all_measures(given(positions=positions(), syntax=rows, masks=masks))
     known = table.astype(object).where(table.notna(), None)
     assert known[["measure", "head", "of", "value", "note"]].to_numpy().tolist() == [
         ["position", 0, None, 0.9, "at -1"], ["position", 1, None, 0.5, "at 0"],
@@ -137,29 +124,26 @@ def test_heads_have_the_labels_that_their_numbers_make() -> None:
     )  # fmt: skip
     pruned = values(("p", "gates-all-l0.3", 1), confidence=[0.4])
     data = {"attention": pd.concat([attention, decoder]), "positions": positions()}
-    heads = encoder_roles(Given(**data, syntax=relations, pruned_attention=pruned))
+    heads = encoder_roles(given(**data, syntax=relations, pruned_attention=pruned))
     assert heads["function"].fillna("").tolist() == ["-1, v→o", "rare", "n→a, head→case", "", ""]
     assert heads["offset"].tolist()[:2] == [-1, 0] and heads["share"].tolist()[:2] == [0.9, 0.5]
     assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
 
 
-def test_the_margin_is_of_points() -> None:
+def test_labels_arrows_and_the_margin_in_points():
+    names = [None, "-1", "v→s, o→v", "rare", "+12, rare, v→s"]
+    kinds = [[], ["positional"], ["syntactic"], ["rare"], ["positional", "rare", "syntactic"]]
+    assert [classes(name) for name in names] == kinds
+    assert arrow("amod", "to_governor") == "a→n" and arrow("case", "to_dependent") == "head→case"
     row = syntax((0, "t", "obj", 55, 50))
     assert not exceeds(row, RolesSettings()).item()
     assert exceeds(row, RolesSettings(margin=0.05)).item()
 
 
-def test_labels_have_classes_and_relations_have_arrows() -> None:
-    names = [None, "-1", "v→s, o→v", "rare", "+12, rare, v→s"]
-    kinds = [[], ["positional"], ["syntactic"], ["rare"], ["positional", "rare", "syntactic"]]
-    assert [classes(name) for name in names] == kinds
-    assert arrow("amod", "to_governor") == "a→n" and arrow("case", "to_dependent") == "head→case"
-
-
 def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:
     columns = {"importance": [3, 1, 2, 4.0], "relevance": [0.3, 0.7, 0.6, 0.4]}
     more = {"confidence": [1, 1, 1, 1.0], "loss_change": [1, 2, 3], "entropy": [1, 2, 3, 4.0]}
-    table = agreement(all_measures(Given(measures=values(**columns, **more))))
+    table = agreement(all_measures(given(measures=values(**columns, **more))))
     assert set(table["kind"]) == {"all", "enc_self"}
     rows = table[table["kind"] == "all"].set_index(["first", "second", "scope"]).sort_index()
     both = rows.loc["importance", "relevance"]
@@ -174,7 +158,7 @@ def test_measures_agree_in_ranks_of_all_heads_and_within_layers() -> None:
     assert rows.loc["importance", "loss_change"]["heads"].tolist() == [3, 3]
     assert "entropy" not in {*table["first"], *table["second"]}
     two = {"importance": [1, 2], "relevance": [1, 2]}
-    assert agreement(all_measures(Given(measures=values(**two)))).empty
+    assert agreement(all_measures(given(measures=values(**two)))).empty
 
 
 def test_within_layers_is_the_mean_of_the_layers_correlations() -> None:

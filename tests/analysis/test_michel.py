@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.published import michel
-from headcount.analysis.tables.michel import (
+from headcount.analysis.tables.michel.heads import (
     effects,
     heads_on_tests,
     layers_without_loss,
@@ -37,11 +37,6 @@ def ablation(rows=ROWS, **changes):
     return pd.DataFrame(rows, columns=COLUMNS).assign(**MODEL | scores | changes)
 
 
-def test_rows_that_mask_heads_come_from_translation_or_classifiers():
-    assert len(masked_heads(ablation(), NONE)) == 8
-    assert masked_heads(NONE, ablation())["layer"].tolist() == [0, 0, 1, 0, 0, 0, 1, 0]
-
-
 def test_p_is_corrected_for_the_heads_of_a_test_set():
     masked = masked_heads(ablation(), NONE)
     heads = single_heads(masked)
@@ -51,6 +46,8 @@ def test_p_is_corrected_for_the_heads_of_a_test_set():
     assert len(heads) == 4 + 96 and "metric" not in heads
     assert heads_on_tests(heads)["test_set"].tolist() == ["test", "test"]
     assert set(single_heads(masked.assign(metric="accuracy"))["source"]) == {"ours"}
+    assert len(masked_heads(ablation(), NONE)) == 8
+    assert masked_heads(NONE, ablation())["layer"].tolist() == [0, 0, 1, 0, 0, 0, 1, 0]
 
 
 def test_the_head_that_stays_is_shown_with_its_change_on_dev():
@@ -82,9 +79,6 @@ def test_effects_are_compared_between_all_test_sets_with_dev_last():
     assert points["other_delta"].tolist()[:7] == [3, 2, 1, 0, 4, 5, 6]
     r = with_correlation(points)["r"]
     assert r[0] == pytest.approx(np.corrcoef([0, 1, 2, 3, 6, 5, 4], [3, 2, 1, 0, 4, 5, 6])[0, 1])
-
-
-def test_a_type_of_fewer_than_four_heads_has_no_correlation():
     masked = eight_heads()
     table = transfer(effects(masked), masked)
     ours = table[table["source"] == "ours"]
@@ -106,9 +100,6 @@ def test_printed_tables_agree_with_the_text_of_the_paper():
     assert michel.table("significant_table2")["value"].sum() == 5
     worst = layers.loc[layers["delta"].idxmin()]
     assert (worst["kind"], worst["layer"], worst["dev_delta"]) == ("dec_enc", 5, -13.56)
-
-
-def test_printed_curves_begin_without_pruning():
     curves = michel.curves()
     starts = curves[curves["percent"] == 0]
     assert len(starts) == 6 and not starts["delta"].any()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel_pruning import (
+from headcount.analysis.tables.michel.pruning import (
     areas,
     as_compared,
     checkpoints,
@@ -43,11 +43,15 @@ def three_orders():
     return pd.concat([steps([40, 39, 30, 20, 1], [1, 0.3, 0.04, 0.2, 0.01]), alone, *random])
 
 
-def test_percent_is_of_the_steps_or_of_the_heads_without_steps():
+def test_percent_of_steps_and_importance_as_a_share_of_the_layers_norm():
     points = profile(three_orders(), NONE)
     assert points["percent"].tolist() == [0, 25, 50, 75, 100, 75, 0, 50, 100, 0, 50, 100]
     kind = steps([40, 0], [1, 1], scope="enc_self")
     assert profile(NONE, pd.concat([three_orders(), kind]))["scope"].unique().tolist() == ["all"]
+    table = pd.concat([heads([3.0, 4.0]), heads([0.0, 0.0]).assign(layer=1)])
+    keys = list(MODEL)
+    assert as_compared(table, keys, SETTINGS).tolist() == [0.6, 0.8, 0, 0]
+    assert as_compared(table, keys, RAW).tolist() == [3, 4, 0, 0]
 
 
 def test_a_curve_holds_until_its_first_significant_loss():
@@ -66,9 +70,6 @@ def test_a_curve_holds_until_its_first_significant_loss():
         alone["falls_percent"] == 75 and alone[["holds_at", "step", "keeps_percent"]].isna().all()
     )
     assert table.loc["random", "holds_percent"].tolist() == [100, 100]
-
-
-def test_a_gain_is_no_loss_and_a_later_recovery_keeps_nothing():
     points = profile(steps([40, 50, 37, 40], [1, 0.001, 0.2, 0.9]), NONE)
     (row,) = judged(points).to_dict("records")
     assert row["holds_percent"] == 100 and np.isnan(row["falls_at"])
@@ -113,13 +114,6 @@ def heads(values, **names):
     return pd.DataFrame(rows, columns=["kind", "layer", "head", "value"]).assign(**MODEL, **names)
 
 
-def test_importance_is_compared_as_a_share_of_its_layers_norm():
-    table = pd.concat([heads([3.0, 4.0]), heads([0.0, 0.0]).assign(layer=1)])
-    keys = list(MODEL)
-    assert as_compared(table, keys, SETTINGS).tolist() == [0.6, 0.8, 0, 0]
-    assert as_compared(table, keys, RAW).tolist() == [3, 4, 0, 0]
-
-
 def test_heads_are_listed_in_the_order_of_pruning_and_of_equal_ones_the_last_goes_first():
     points = steps([40, 39, 10], [1, 0.5, 0.001])
     points["heads"] = ["", "enc_self.0.0 enc_self.0.2", "enc_self.0.0 enc_self.0.2 enc_self.0.1 x"]
@@ -140,12 +134,6 @@ def profiles_of_training():
     return pd.concat([falling, steps([40, 20, 0], 1).assign(update=20)], ignore_index=True)
 
 
-def test_checkpoints_without_bleu_have_no_profile():
-    points = checkpoints(profiles_of_training())
-    assert points["kept"].fillna(-1).tolist() == [-1, -1, -1, 100, 50, 0]
-    assert points["kept_low"].tolist()[3:] == [97.5, 47.5, 0]
-
-
 def test_profiles_and_importance_are_compared_with_a_line_and_with_the_last_checkpoint():
     importance = pd.concat([heads([1.0, 2, 3], update=10), heads([3.0, 2, 1], update=20)])
     table = training(checkpoints(profiles_of_training()), importance, RAW)
@@ -157,3 +145,6 @@ def test_profiles_and_importance_are_compared_with_a_line_and_with_the_last_chec
     assert (table["source"] == "paper").sum() == 16
     with pytest.raises(UserError, match="update 20"):
         training(checkpoints(profiles_of_training()), importance[importance["update"] == 10], RAW)
+    points = checkpoints(profiles_of_training())
+    assert points["kept"].fillna(-1).tolist() == [-1, -1, -1, 100, 50, 0]
+    assert points["kept_low"].tolist()[3:] == [97.5, 47.5, 0]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis import pruned
+from headcount.analysis.tables.voita import pruned
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings
@@ -28,10 +28,10 @@ def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
 
 def models_of(heads: pd.DataFrame) -> pd.DataFrame:
     runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
-    return pruned.pruned_models(pruned.layers_left(heads, runs, SETTINGS), heads)
+    return pruned.models(pruned.layers(heads, runs, SETTINGS), heads)
 
 
-def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
+def test_a_model_has_its_heads_by_attention_type_and_layer():
     heads = kept({"gates-enc_self-l0": [1, 1, 1, 1], "gates-enc_self-l0.1": [0, 0.5, 1, 1]})
     chances = heads.iloc[4:6].assign(statistic="p_zero", value=[0.95, 0.3])
     opened = heads.iloc[4:6].assign(statistic="p_one", value=[0.01, 0.2])
@@ -44,20 +44,21 @@ def test_a_model_has_its_heads_by_attention_type_and_layer() -> None:
     assert (control["enc_self_layers"], model["enc_self_layers"]) == ("1 0 1", "0 0 1")
     assert model["polarised"] == 0.5  # one of the two gates is surely 0
     assert pd.isna(control["polarised"])
+    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
+    models = models.assign(start="random weights", gates_run="gates")
+    assert pruned.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]
 
 
-@pytest.mark.parametrize(
-    ("gates", "words"),
-    [
-        ({"ranked-gates-all-l1": [1, 1, 0, 0]}, "ranked-gates-all-l1 .* has 2 heads"),
-        (
-            {"gates-all-l1-from-random-2": [1, 1, 1, 0]},
-            "the run gates-all-l0-from-random-2;",
-        ),  # no control
-        ({"gates-all-l2": [1, 1, 1]}, "for each of 4 heads, found 3 gates"),  # another model
-    ],
-)
-def test_models_that_cannot_be_compared_are_refused(gates: dict, words: str) -> None:
+REFUSED = {
+    "ranked-gates-all-l1 .* has 2 heads": {"ranked-gates-all-l1": [1, 1, 0, 0]},
+    "the run gates-all-l0-from-random-2;": {"gates-all-l1-from-random-2": [1, 1, 1, 0]},
+    "for each of 4 heads, found 3 gates": {"gates-all-l2": [1, 1, 1]},
+}
+
+
+@pytest.mark.parametrize(("words", "gates"), REFUSED.items())
+def test_models_that_cannot_be_compared_are_refused(words: str, gates: dict) -> None:
     heads = kept({"gates-all-l0": [1, 1, 1, 1], "gates-all-l1": [1, 1, 1, 0]} | gates)
     with pytest.raises(UserError, match=words):
         models_of(heads)
@@ -76,17 +77,10 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     models = pd.DataFrame(
         {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
     ).assign(start="baseline", gates_run="gates")
-    spent = pruned.with_updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
+    spent = pruned.updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
     assert spent["updates"].tolist() == [30, updates]
     assert spent["updates_before"].tolist() == [100, 100]
     assert bool(pruned.unequal_updates(spent, SETTINGS)) == warned
     imported = {"model": SimpleNamespace(imported="m")}  # trained elsewhere, nobody knows how long
     assert pruned.unequal_updates(spent, imported)
     assert "start 100" in pruned.updates_spent(spent)
-
-
-def test_random_weights_had_no_updates_and_stand_beside_the_baseline() -> None:
-    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
-    models = models.assign(start="random weights", gates_run="gates")
-    assert pruned.with_updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
-    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]

@@ -88,10 +88,6 @@ def test_every_other_mark_draws_something(mark):
     assert marks
 
 
-def test_nothing_to_draw_is_said():
-    assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
-
-
 def test_styles_are_distinct_and_collapsed_runs_hollow():
     styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"}, {"run2": "collapsed"})
     looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
@@ -99,6 +95,7 @@ def test_styles_are_distinct_and_collapsed_runs_hollow():
     assert styles["run1"]["label"] == "first"
     assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
+    assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
 
 
 def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
@@ -112,13 +109,6 @@ def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
     assert list(symlog_ticks(0.5, 4)) == [0, -0.5, 0.5, -1, 1, -2, 2, -4, 4]
 
 
-def test_both_axes_of_an_equal_diagonal_are_alike():
-    frame = pd.DataFrame({"pair": "p", "x": [0.0, 10], "y": [-3.0, 1]})
-    layers = [{"mark": "scatter", "x": "x", "y": "y"}, {"mark": "diagonal", "equal": True}]
-    (panel,) = drawn(frame, panels=["pair"], layers=layers).axes
-    assert panel.get_xlim() == panel.get_ylim() and panel.get_xlim()[0] < -3
-
-
 def test_an_empty_layer_has_no_entry_in_the_legend():
     layers = [LINE | {"style": False, "label": "all"}]
     layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
@@ -130,7 +120,7 @@ def test_cells_of_every_panel_and_names_of_groups_of_rows():
     rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
     rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
     heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
-    layer = heat | {"own_cells": True, "names": 1}
+    layer = heat | {"own_cells": True, "first_names": True}
     first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
     assert first.images[0].get_array().shape == (2, 2)
     assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
@@ -144,8 +134,3 @@ def test_columns_stand_side_by_side_with_text_in_cells():
     low, high, _ = figure.axes
     assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
     assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]
-
-
-def test_a_declaration_may_choose_colours():
-    figure = drawn(POINTS, style="run", layers=[LINE], colours={"b": "#bbbbbb", "c": "red"})
-    assert [line.get_color() for line in figure.axes[0].get_lines()] == [COLOURS[0], "#bbbbbb"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.scores import compare, compare_with_baseline, t_tests
+from headcount.analysis.scores import compare, t_tests, with_baseline
 from headcount.base.errors import UserError
 from headcount.scoring.bootstrap import compare_systems
 
@@ -51,6 +51,8 @@ def test_equal_lines_differ_alike_in_every_resample(tmp_path, references):
     # No resample is further away; a difference of 0 has p 1.
     assert table["p"].to_numpy() == pytest.approx([1 / 1001, 1 / 1001, 1])
     assert table["signature"].str.contains("bs:1000").all()
+    with pytest.raises(UserError, match="l0, 1, test"):
+        compare(rows, texts[:1], references)
 
 
 def test_several_runs_have_the_resamples_of_one(tmp_path, references):
@@ -64,23 +66,17 @@ def test_several_runs_have_the_resamples_of_one(tmp_path, references):
         assert (row.delta_high, row.p) == (alone.high, alone.p_value)
 
 
-def test_a_missing_text_is_named(tmp_path, references):
-    texts = [translate(tmp_path, "baseline", GOLD)]
-    with pytest.raises(UserError, match="l0, 1, test"):
-        compare(wanted(("l0", "baseline")), texts, references)
-
-
 def test_runs_beside_the_baseline_of_their_seed_and_test_set(tmp_path, references):
     scores = [scored("baseline", 100), scored("l0", BLEU), scored("l0", BLEU, seed=2)]
     scores[1]["scores"].append(scores[1]["scores"][0] | {"metric": "chrf", "score": 70})
     texts = [translate(tmp_path, "baseline", GOLD), translate(tmp_path, "l0", WORSE)]
-    table = compare_with_baseline(scores, texts, references)
+    table = with_baseline(scores, texts, references)
     assert table["score"].tolist() == [100, BLEU, BLEU]
     assert table["delta"].isna().tolist() == [True, False, True]
     assert table["delta"][1] == pytest.approx(BLEU - 100)
     assert table["signature"].tolist() == ["s"] * 3
     assert table["test_signature"][1].startswith("nrefs:1|bs:1000")
-    alone = compare_with_baseline(scores[:1], [], references)
+    alone = with_baseline(scores[:1], [], references)
     assert alone["score"].tolist() == [100] and alone["delta"].isna().all()
 
 

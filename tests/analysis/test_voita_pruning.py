@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables import voita_pruning as tables
+from headcount.analysis.tables.voita import pruning as tables
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 
@@ -70,7 +70,7 @@ def test_a_run_stands_beside_its_control_and_its_start(texts: tuple) -> None:
         tables.records(sweep(), sweep_scores().query("run != 'gates-l0'"), *texts)
 
 
-def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts: tuple) -> None:
+def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts):
     runs = tables.records(sweep(), sweep_scores(), *texts)
     untuned = pd.DataFrame([[PAIR, "baseline", 1, "test", "gates-l1", "drawn", 1.0, "untuned"]])
     untuned = untuned.set_axis(UNTUNED, axis=1).assign(delta=-5.0, against="baseline")
@@ -86,9 +86,6 @@ def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts: tuple) -
     expected = [nan, WORSE - GOOD, -5, nan, 0]
     assert table["delta"].tolist() == pytest.approx(expected, nan_ok=True)
     assert table["control_delta"].iloc[1] == pytest.approx(WORSE - 100)
-
-
-def test_without_any_comparison_all_runs_are_listed(texts: tuple) -> None:
     runs = tables.records(sweep().iloc[:2], sweep_scores(), *texts)
     table = tables.comparison(runs, pd.DataFrame(columns=[*UNTUNED, "against"]), *texts)
     assert table["run"].tolist() == ["gates-l0", "gates-l1"]
@@ -117,7 +114,7 @@ SWEEP = pd.DataFrame({"run": ["l9", "l1", "l3", "l0"], "lambda": [9.0, 1.0, 3.0,
 )
 
 
-def test_bleu_falls_at_the_first_run_below_the_limit() -> None:
+def test_bleu_falls_at_the_first_run_below_the_limit():
     small, large = tables.falls(SWEEP).to_dict("records")
     assert (small["limit"], small["holds_at"], small["falls_at"]) == (0.25, 16, 8)
     assert (small["lambda"], small["delta"]) == (3.0, -0.3)
@@ -126,9 +123,6 @@ def test_bleu_falls_at_the_first_run_below_the_limit() -> None:
     assert (small["runs"], small["runs_shorn"]) == (3, 2)
     assert (small["enc_self_share"], small["dec_self_share"]) == (0.25, 0.5)
     assert (small["first_kind"], small["enc_self_lowest"]) == ("enc_self", 1)
-
-
-def test_types_that_go_first_are_unknown_where_the_encoder_alone_is_pruned() -> None:
     row = tables.falls(SWEEP.assign(scope="enc_self")).iloc[0]
     assert (row["falls_at"], row["runs_shorn"]) == (8, 2)
     assert row[["enc_self_share", "first_kind", "enc_self_lowest"]].isna().all()

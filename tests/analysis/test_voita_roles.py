@@ -9,10 +9,9 @@ from scipy.stats import binomtest
 
 from headcount.analysis.figures.special import attention_maps, draw_attention, is_right_to_left
 from headcount.analysis.frames import Data
-from headcount.analysis.published.numbers import PublishedTable
 from headcount.analysis.roles import ATTENTION, KEYS
-from headcount.analysis.tables import voita_dependencies as dependencies
-from headcount.analysis.tables.voita_roles import (
+from headcount.analysis.tables.voita import dependencies as dependencies
+from headcount.analysis.tables.voita.roles import (
     FUNCTIONS,
     every_head,
     functions_left,
@@ -102,7 +101,7 @@ def left(*names: str) -> pd.DataFrame:
     return functions_left(heads, {label(run): run for run in (PRUNED, SCRATCH)}, data)
 
 
-def test_functions_of_heads_that_are_left_are_counted() -> None:
+def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
     table = left(label(SCRATCH))
     ours = table[table["source"] == "ours"]
     assert len(ours) == 3 * len(FUNCTIONS)
@@ -114,9 +113,6 @@ def test_functions_of_heads_that_are_left_are_counted() -> None:
         [label(PRUNED), "baseline", 1, "rare", 1, 0, 1],
     ]  # fmt: skip
     assert ours["heads_left"].tolist()[-1] == 0
-
-
-def test_bars_of_a_sweep_begin_with_the_model_before_pruning() -> None:
     bars = sweeps(left(label(SCRATCH)))
     bars = bars[(bars["source"] == "ours") & (bars["function"] == "unknown")]
     assert bars[["start", "run", "bar", "bottom"]].to_numpy().tolist() == [
@@ -158,14 +154,14 @@ def test_the_best_head_of_each_relation_is_compared_with_the_baseline() -> None:
 def test_only_the_first_treebank_is_drawn_and_collapsed_runs_are_named() -> None:
     best = dependencies.best_heads(syntax(), SETTINGS)
     collapsed = pd.DataFrame([BASE], columns=["pair", "run", "seed"])
-    points = dependencies.best_on_first_treebank(best, collapsed)
+    points = dependencies.on_first_treebanks(best, collapsed)
     names = points[["_model", "_test"]].drop_duplicates("_model").to_numpy().tolist()
     assert names[0] == ["baseline (collapsed)", "obj\nv→o"]
     assert [name for name, _ in names[1:]] == ["wmt.en-ru", "wmt.en-de", "wmt.en-fr"]
     assert (points["source"] == "ours").sum() == 1
     paper = points[points["pair"] == "wmt.en-de"]
     assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
-    none = dependencies.best_on_first_treebank(best[best["source"] == "paper"], collapsed)
+    none = dependencies.on_first_treebanks(best[best["source"] == "paper"], collapsed)
     assert set(none["source"]) == {"paper"}
 
 
@@ -183,26 +179,14 @@ def test_positions_of_dependents_are_shares_of_the_arcs_of_a_relation(tmp_path: 
     assert paper["relation"].value_counts().to_dict() == counts
 
 
-def test_maps_of_another_shape_are_refused() -> None:
-    words = {"queries": ["a", "b"], "keys": ["c"]}
-    assert len(draw_attention([words | {"weights": [[1.0], [0.5]]}], ["t"]).axes) == 2
-    for weights in ([[1.0]], [["x"], [1]], [[], []]):
-        with pytest.raises(ValueError):
-            draw_attention([words | {"weights": weights}], ["t"])
-
-
-def test_scripts_from_right_to_left_begin_at_the_right() -> None:
+def test_scripts_from_right_to_left_begin_at_the_right():
     assert is_right_to_left(["ذهب", "الولد", "</s>"]) and is_right_to_left(["שלום"])
     assert not is_right_to_left(["a", "שלום", "bcdefg"]) and not is_right_to_left(["1", "."])
     item = {"queries": ["שלום"], "keys": ["שלום", "ב"], "weights": [[1, 0]]}
     panel, _ = draw_attention([item], [""]).axes
     assert panel.xaxis_inverted() and panel.yaxis.get_ticks_position() == "right"
-
-
-def test_numbers_of_a_paper_may_share_keys_and_be_absent() -> None:
-    fields = {"rows_are": "relation", "columns_are": "offset"}
-    rows = {"nsubj": [0.5, None], "obj": [None, 0.25]}
-    table = PublishedTable(**fields, columns=[-1, 1], same={"pair": "wmt"}, rows=rows).tidy()
-    assert table[["relation", "offset", "pair", "value"]].to_numpy().tolist() == [
-        ["nsubj", -1, "wmt", 0.5], ["obj", 1, "wmt", 0.25],
-    ]  # fmt: skip
+    words = {"queries": ["a", "b"], "keys": ["c"]}
+    assert len(draw_attention([words | {"weights": [[1.0], [0.5]]}], ["t"]).axes) == 2
+    for weights in ([[1.0]], [["x"], [1]], [[], []]):
+        with pytest.raises(ValueError):
+            draw_attention([words | {"weights": weights}], ["t"])

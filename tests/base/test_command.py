@@ -20,6 +20,14 @@ FULL = OSError(errno.ENOSPC, "No space left on device", "/x/weights")
 LOG_FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
+def raising(fault):
+    def main():
+        print("half of a result")
+        raise fault
+
+    return main
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "words"),
     [
@@ -30,17 +38,15 @@ LOG_FULL = OSError(errno.ENOSPC, "No space left on device")
         (LOG_FULL, 3, "error: standard output, or a file without a name: No space left on device"),
         (MemoryError(), 3, "out of memory (MemoryError); lower the sizes of the model or of the"),
         (Interrupted(signal.SIGTERM), 143, "the same command goes on from here"),
+        (KeyboardInterrupt(), 130, ""),  # as in a shell, 128 + 2
     ],
 )
 def test_faults_end_in_plain_words(fault, code, words, capsys):
-    def main():
-        raise fault
-
     with pytest.raises(SystemExit) as left:
-        command.run(main)
+        command.run(raising(fault))
     assert left.value.code == code
-    printed = capsys.readouterr().err
-    assert words in printed and "Traceback" not in printed
+    out, told = capsys.readouterr()
+    assert out == "half of a result\n" and told.count("\n") == bool(words) and words in told
 
 
 def test_f38_a_tensor_that_memory_does_not_hold_is_no_bug(capsys):
@@ -48,61 +54,42 @@ def test_f38_a_tensor_that_memory_does_not_hold_is_no_bug(capsys):
     with pytest.raises(SystemExit) as left:
         command.run(lambda: torch.empty(1 << 50, dtype=torch.uint8))
     assert left.value.code == 3
-    told = capsys.readouterr().err
-    assert "error: out of memory (" in told and "you tried to allocate 1125899906842624" in told
-    assert "; lower the sizes of the model or of the batches, or take a machine with more" in told
+    assert "you tried to allocate 1125899906842624" in capsys.readouterr().err
     with pytest.raises(RuntimeError, match="must match the size"):
         command.run(lambda: torch.ones(2) + torch.ones(3))
 
 
-def test_bugs_keep_their_traceback():
-    def main():
-        raise ZeroDivisionError("a bug")
-
-    with pytest.raises(ZeroDivisionError, match="a bug"):
-        command.run(main)
+@pytest.mark.parametrize("fault", [ZeroDivisionError("a bug"), BrokenPipeError(errno.EPIPE, "")])
+def test_bugs_keep_their_traceback(fault):
+    with pytest.raises(type(fault)):
+        command.run(raising(fault))
 
 
-def test_ctrl_c_ends_a_command_without_a_traceback(capsys):
-    def main():
-        print("half of a result")
-        raise KeyboardInterrupt
-
-    with pytest.raises(SystemExit) as left:
-        command.run(main)
-    assert left.value.code == 130  # as in a shell, 128 + 2
-    assert capsys.readouterr() == ("half of a result\n", "")
+SYNTHETIC = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pairs", 2)
 
 
-def test_other_errors_of_the_system_count_as_bugs():
-    def main():
-        raise OSError(errno.EPIPE, "Broken pipe")
-
-    with pytest.raises(BrokenPipeError):
-        command.run(main)
-
-
-@pytest.mark.parametrize("flag", ["--weights", "--out"])
-def test_x13_names_that_no_disk_takes_and_links_without_an_end(flag, tmp_path, capsys):
-    (tmp_path / "loop").symlink_to("loop")
-    (tmp_path / "maps.json").write_text(ONE_MAP)
-    good = {"--weights": tmp_path / "maps.json", "--out": tmp_path / "map.svg"}
-    named = {"--weights": tmp_path / "loop", "--out": tmp_path / f"{'a' * 300}.svg"}
-    words = {
-        "--weights": "loop: Too many levels of symbolic links; this link leads back to itself",
-        "--out": f"{tmp_path}/{'a' * 300}.svg: File name too long; take a shorter name",
-    }
-    arguments = good | {flag: named[flag]}
-    assert run_script("attention_map", [word for item in arguments.items() for word in item]) == 2
+@pytest.mark.parametrize(
+    ("script", "flags", "words"),
+    [
+        ("attention_map", ("--weights", "loop", "--out", "map.svg"), "loop: Too many levels of"),
+        (
+            "attention_map",
+            ("--weights", "maps.json", "--out", f"{'a' * 300}.svg"),
+            "too long; take",
+        ),
+        ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists; expected a"),
+        ("synthetic", (*SYNTHETIC, "--out", "other.json"), "a file named manifest.json"),
+    ],
+)
+def test_x13_names_that_no_disk_takes_and_links_without_an_end(
+    script, flags, words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("maps.json").write_text(ONE_MAP)
+    assert run_script(script, flags) == 2
     printed = capsys.readouterr().err
-    assert words[flag] in printed and "Traceback" not in printed
-
-
-def test_x13_a_folder_that_is_a_link_without_an_end(tmp_path, capsys):
-    (tmp_path / "loop").symlink_to("loop")
-    arguments = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pairs", 2)
-    assert run_script("synthetic", [*arguments, "--out", tmp_path / "loop" / "manifest.json"]) == 2
-    assert "loop: File exists; expected a folder, or nothing yet" in capsys.readouterr().err
+    assert words in printed and "Traceback" not in printed
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full: Linux's")
@@ -116,10 +103,7 @@ def test_f32_a_log_on_a_full_disk_costs_the_message_but_not_the_exit_code(stream
         )
     assert found.returncode == {"stderr": 2, "stdout": 3}[stream]
     if stream == "stdout":
-        assert found.stderr == (
-            "error: standard output, or a file without a name: No space left on device; "
-            "make room on the disk, and give the same command again\n"
-        )
+        assert found.stderr.startswith("error: standard output, or a file without a name: No space")
 
 
 SAYING = """
@@ -209,7 +193,7 @@ def _runs(process: int) -> bool:
         ("import_model", "--bpe x --pretrained in --out in"),
         ("imported_run", "--bpe in --pretrained x --out in/run"),
         ("train", "--bpe x --seed 1 --state s --run baseline --pretrained link --out in"),
-        ("gates", "--bpe x --seed 1 --state s --run y --init-from in/model --out in"),
+        ("prune", "--bpe x --seed 1 --state s --run y --init-from in/model --out in"),
         ("segment", "--src-lang a --tgt-lang b --pretrained in --out-folder link/bpe"
          " --train-src x --train-tgt x --dev-src x --dev-tgt x"),
         ("bpe", "--src-lang a --tgt-lang b --out-folder in"

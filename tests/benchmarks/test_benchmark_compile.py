@@ -95,10 +95,3 @@ def test_no_compiler_is_told():
     told = r"torch\.compile makes no code here: .*; install a C\+\+ compiler such as g\+\+"
     with without, pytest.raises(EnvironmentFault, match=told):
         check_compiler(torch.device("cpu"))
-
-
-@pytest.mark.slow
-def test_dropout_is_compiled_as_well(make):
-    trainer = make(dropout=0.5)
-    trainer.compile()
-    trainer.run(1)  # a break in the graph would raise

@@ -7,12 +7,10 @@ from small_models import TEXT, UNEVEN, make_model
 from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.data.vocabulary import BOS, PAD, Vocabulary
+from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
-from headcount.search.beam_search import translate
 from headcount_hf.export.ctranslate2_model import export
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
@@ -22,64 +20,21 @@ TGT = Vocabulary([(f"t{number}", 1) for number in range(7)])
 JOINT_TEXT = ParallelText([[4, 8, 5, 6, 7], [7]], [[9, 4], [5, 6, 8, 7, 4, 8]])
 
 
-def translator(model, folder):
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    export(model, SRC, TGT, folder)
-    return ctranslate2.Translator(str(folder), compute_type="float32", intra_threads=1)
-
-
-def multiplier_of(model):
-    """One head silent, one at half, the rest as they are."""
-    multiplier = torch.ones(model.grid.size)
-    multiplier[1], multiplier[-2] = 0.0, 0.5
-    return multiplier
-
-
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("heads", [3, UNEVEN])
 def test_ctranslate2_scores_targets_as_ours(tmp_path, norm, heads):
     model = make_model(norm=norm, heads=heads)
-    multiplier = multiplier_of(model)
-    engine = translator(remove_heads(model, multiplier), tmp_path)
+    multiplier = torch.ones(model.grid.size)
+    multiplier[1], multiplier[-2] = 0.0, 0.5
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    export(remove_heads(model, multiplier), SRC, TGT, tmp_path)
+    engine = ctranslate2.Translator(str(tmp_path), compute_type="float32", intra_threads=1)
     sources, targets = map(SRC.pieces, TEXT.src), map(TGT.pieces, TEXT.tgt)
     results = engine.score_batch(list(sources), list(targets))
     found = [score for result in results for score in result.log_probs]
     with torch.no_grad():
         expected = -token_losses(model, collate(TEXT, [0, 1, 2]), multiplier)
     assert found == pytest.approx(expected.tolist(), abs=1e-5)
-
-
-@pytest.fixture(scope="module")
-def overfitted():
-    """An uneven model that has learnt the three pairs of the text by heart."""
-    torch.manual_seed(1)
-    model = make_model(heads=UNEVEN, dropout=0.0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(150):
-        optimiser.zero_grad()
-        token_losses(model, collate(TEXT, [0, 1, 2])).mean().backward()
-        optimiser.step()
-    return model
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beam", [1, 3])
-def test_ctranslate2_translates_as_ours(overfitted, tmp_path, beam):
-    model = overfitted
-    engine = translator(model, tmp_path)
-    ours = translate(model, TEXT.src, DecodeSettings(beam=beam, length_penalty=0))
-    assert [each.ids for each in ours] == TEXT.tgt  # or the comparison would be of nonsense
-    found = engine.translate_batch(
-        [SRC.pieces(ids) for ids in TEXT.src],
-        beam_size=beam,
-        length_penalty=0,
-        return_scores=True,
-        suppress_sequences=[[piece] for piece in TGT.pieces((PAD, BOS))],
-    )
-    assert [TGT.ids(result.hypotheses[0]) for result in found] == TEXT.tgt
-    # It takes padding and start out before the softmax, ours after it; they are rare by now.
-    expected = [each.log_probability for each in ours]
-    assert [result.scores[0] for result in found] == pytest.approx(expected, abs=0.01)
 
 
 def even_model(**changes):
@@ -100,15 +55,11 @@ def test_marian_computes_our_logits():
     torch.testing.assert_close(-chosen, expected, atol=1e-5, rtol=0)
 
 
-def test_marian_is_no_pre_norm_model():
+def test_marian_is_no_pre_norm_model_and_knows_no_uneven_heads():
     pytest.importorskip("transformers")
     model = even_model(norm="pre")
-    with pytest.raises(UserError, match="expected a model with norm: post, found norm: pre"):
+    with pytest.raises(UserError, match="norm: pre"):
         copy_weights(model, marian_model(model.settings, 11))
-
-
-def test_peers_know_no_uneven_heads():
-    pytest.importorskip("transformers")
     with pytest.raises(UserError, match="expected one number for all layers"):
         marian_model(make_model(heads=UNEVEN).settings, 11)
 

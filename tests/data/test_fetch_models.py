@@ -1,11 +1,11 @@
-"""Models of the hub: from a server on this machine, which cuts answers, and from a mirror."""
+"""Models of the hub, from a server on this machine and from a mirror."""
 
 import hashlib
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
+from published import served
 from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
@@ -19,92 +19,45 @@ FILES = {
 }
 SHA256 = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
 ENTRY = {"hub": "some/model", "revision": COMMIT, "files": SHA256}
-PLACE = f"/some/model/resolve/{COMMIT}/"
-LISTING = f"/api/models/some/model/revision/{COMMIT}"
-
-
-class Hub(BaseHTTPRequestHandler):
-    """Serves `FILES` of one commit of one model; the first answer for weights ends half way.
-
-    Asked for a list, it names pickles and code as well, which it does not have.
-    """
-
-    def do_GET(self):
-        self.server.asked.append((self.path, self.headers.get("Range")))
-        name = self.path.removeprefix(PLACE)
-        if self.path == LISTING:
-            names = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *self.server.listed]
-            self.send_whole(json.dumps({"siblings": [{"rfilename": each} for each in names]}))
-            return
-        if name not in FILES:
-            self.send_error(404)
-            return
-        start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
-        rest, size = FILES[name][start:], len(FILES[name])
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
-        self.send_header("ETag", '"one"')
-        self.send_header("Content-Length", str(len(rest)))
-        self.end_headers()
-        cut = name == "model.safetensors" and not start
-        self.wfile.write(rest[: len(rest) // 2] if cut else rest)
-
-    def send_whole(self, text):
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, format, *args):
-        pass
+PLACE = f"some/model/resolve/{COMMIT}/"
+LISTING = f"api/models/some/model/revision/{COMMIT}"
 
 
 @pytest.fixture
 def hub(monkeypatch):
+    """A server of `FILES`. Its list of files also has pickles and code, which it does not serve."""
+    listed, asked = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *FILES], []
+
+    def content(path):
+        asked.append(path.rpartition("/")[2])
+        if path == LISTING:
+            return json.dumps({"siblings": [{"rfilename": name} for name in listed]}).encode()
+        return FILES.get(path.removeprefix(PLACE))
+
     monkeypatch.delenv("HEADCOUNT_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(transfer, "WAITS", (0,))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.handle_error = lambda request, address: None
-    server.asked, server.listed = [], list(FILES)
-    monkeypatch.setattr(models, "HUB", f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(content) as address:
+        monkeypatch.setattr(models, "HUB", address)
+        yield SimpleNamespace(asked=asked, listed=listed)
 
 
-def test_single_files_of_one_commit_go_on_where_they_were_cut(hub, tmp_path):
+def test_files_of_one_commit_and_their_record(hub, tmp_path):
     out = tmp_path / "raw" / "manifest.json"
     flags = ["--name", "opus", "--entry", json.dumps(ENTRY), "--out", out]
-    assert run_script("fetch_pretrained", flags) == 0
+    for _ in range(2):  # the second time all are there, with the right checksums
+        assert run_script("fetch_pretrained", flags) == 0
+        assert hub.asked == list(FILES)
     assert {name: (out.parent / name).read_bytes() for name in FILES} == FILES
-    # 256 · 1024 bytes of weights, of which the first answer had half: two whole pieces of 2 ** 16.
-    weights = PLACE + "model.safetensors"
-    assert hub.asked == [
-        *((PLACE + "config.json", None), (weights, None), (weights, "bytes=131072-")),
-    ]
     expected = {"model": "some/model", "revision": COMMIT, "files": SHA256}
     assert json.loads(out.read_text()) == expected
-    assert run_script("fetch_pretrained", flags) == 0
-    assert len(hub.asked) == 3  # all there, with the right checksums
     check_record(out.parent)
     (out.parent / "config.json").write_text("{}")
     with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
         check_record(out.parent)
 
 
-def test_another_file_than_the_record_says_is_not_kept(hub, tmp_path):
-    other = {**ENTRY, "files": SHA256 | {"config.json": "0" * 64}}
-    with pytest.raises(EnvironmentFault, match=r"wrong content\. .* correct config/models\.yaml"):
-        fetch_model("opus", other, tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_mirror_is_asked_in_place_of_the_hub(hub, tmp_path, monkeypatch):
+def test_a_mirror_replaces_the_hub(hub, tmp_path, monkeypatch):
     mirror = tmp_path / "mirror"
     (mirror / "pretrained.opus").mkdir(parents=True)
     monkeypatch.setenv("HEADCOUNT_MIRROR", str(mirror))
@@ -122,17 +75,17 @@ def test_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
     found = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
     assert found == FILES  # neither code nor pickles, and nothing of another folder
     hub.listed.remove("model.safetensors")
-    told = r"some/model of 0123\S+: expected weights as model\.safetensors, found modeling\.py, "
-    with pytest.raises(UserError, match=told):
-        fetch_commit("some/model", COMMIT, tmp_path / "other")
-    with pytest.raises(UserError, match="--revision: .*found 'main'"):
-        fetch_commit("some/model", "main", tmp_path / "other")
-    with pytest.raises(UserError, match="expected hub and revision, or path"):
-        fetch_commit("some/model", None, tmp_path / "other")
+    for revision, words in (
+        (COMMIT, r"expected weights as model\.safetensors"),
+        ("main", "--revision: .*found 'main'"),
+        (None, "expected hub and revision, or path"),
+    ):
+        with pytest.raises(UserError, match=words):
+            fetch_commit("some/model", revision, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
-def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
+def test_an_own_folder_is_copied_without_pickles_and_code(tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     for name in ("pytorch_model.bin", "modeling.py", "config.json", "source.spm"):
@@ -140,30 +93,16 @@ def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
     with pytest.raises(UserError, match=r"own: expected weights as model\.safetensors, found conf"):
         fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
     (own / "model.safetensors").write_bytes(b"weights")
+    files = {".fetched", "config.json", "manifest.json", "model.safetensors", "source.spm"}
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
-    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    files = ["config.json", "manifest.json", "model.safetensors"]
-    assert found == [".fetched", *files, "source.spm"]
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == files
     (own / "source.spm").unlink()  # a reader would still find the copy of before
     (tmp_path / "raw" / "manifest.json").unlink()  # as Snakemake does with a job's outputs
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
-    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    assert found == [".fetched", *files]
-    told = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
-    with pytest.raises(UserError, match=r"wrong content\. Expected SHA-256"):
-        fetch_model("mine", told, tmp_path / "again")
-
-
-@pytest.mark.parametrize(
-    ("entry", "told"),
-    [
-        ({"hub": "a/b", "revision": "main", "files": SHA256}, "opus: revision: "),
-        ({"hub": "a/b", "revision": COMMIT}, "files: expected model.safetensors among them"),
-    ],
-)
-def test_an_entry_is_checked_again(tmp_path, entry, told):
-    with pytest.raises(UserError, match=told):
-        fetch_model("opus", entry, tmp_path)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == files - {"source.spm"}
+    pinned = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
+    with pytest.raises(UserError, match=r"wrong content.* Expected SHA-256"):
+        fetch_model("mine", pinned, tmp_path / "again")
 
 
 def test_a_pinned_folder_of_ones_own_is_compared_at_every_fetch(tmp_path, capsys):

@@ -1,7 +1,5 @@
 """Which training pairs are kept: lengths counted by hand, and losses that nobody meant."""
 
-import re
-
 import pytest
 from text_step import Step
 
@@ -14,10 +12,7 @@ JAPANESE = (
     "昨日は友達と一緒に新しい図書館へ行って、夜まで静かに本を読んでいました。",
     "駅の前にある小さなパン屋は、朝早くから多くの人でにぎわっています。",
     "私たちは来週の土曜日に、海の近くで花火を見るつもりです。",
-    "この問題はとても難しいので、先生に聞いたほうがいいと思います。",
     "すみません、もう一度ゆっくり言ってください。",
-    "雨が降っていたので、子どもたちは家の中で遊びました。",
-    "兄は大学で物理を学び、今は東京の会社で働いています。",
     "先週の日曜日、父は庭の古い木の下で、私が書いた長い手紙を一人で静かに読みました。",
     "新しい Python 3.11 の説明書は、まだ日本語になっていません。",
     "はい。",
@@ -26,10 +21,7 @@ ENGLISH = (
     "Yesterday I went to the new library with a friend and read quietly until the evening.",
     "The small bakery in front of the station is crowded from early in the morning.",
     "Next Saturday we are going to watch the fireworks by the sea.",
-    "This question is very difficult, so I think we had better ask the teacher.",
     "Excuse me, please say it once more, slowly.",
-    "It was raining, so the children played inside the house.",
-    "My brother studied physics at the university and works for a company in Tokyo now.",
     "Last Sunday my father quietly read my long letter in the garden.",
     "The manual of the new Python 3.11 has not been translated into Japanese yet.",
     "Yes, certainly.",
@@ -80,9 +72,9 @@ def test_lengths_by_hand(line, words, longest):
 
 def test_a_language_without_spaces_is_compared_by_its_characters():
     # 40 characters, so 20 words, against 12.
-    assert keeps(JAPANESE[7], ENGLISH[7]) and keeps(ENGLISH[7], JAPANESE[7])
-    assert not keeps(JAPANESE[7], "Yes.")  # 20 against 1
-    assert not keeps("はい。", ENGLISH[7])  # 2 against 12
+    assert keeps(JAPANESE[4], ENGLISH[4]) and keeps(ENGLISH[4], JAPANESE[4])
+    assert not keeps(JAPANESE[4], "Yes.")  # 20 against 1
+    assert not keeps("はい。", ENGLISH[4])  # 2 against 12
     assert not keeps("猫" * 60, "Only five words of English.")  # 30 against 5
     assert keeps("猫" * 50, "Only five words of English.")
     assert keeps("猫" * 400, "w " * 200) and not keeps("猫" * 401, "w " * 200)  # max_words
@@ -96,9 +88,7 @@ def test_japanese_goes_through_the_text_step_whole(step, capsys):
     assert not any(counts["dropped"].values())
     # The other way round every sentence meets a wrong one; two of ten are absurd.
     assert step(lines(ENGLISH), lines(JAPANESE[::-1])) == 2
-    told = capsys.readouterr().err
-    assert "a, " in told and "the filter max_ratio would leave out 2 of 10 training pairs" in told
-    assert "the first of them pair 1 of those read;" in told
+    assert "filter max_ratio would leave out 2 of 7 training pairs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,17 +108,11 @@ def test_a_filter_that_drops_more_than_a_tenth_is_refused(name, bad, settings):
         judge.check_losses("a.en, a.ja")
 
     loss(2, 20)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=rf"a\.en.* {name} .*3 of 20.* pair 18;.* 0\.15\.$"):
         loss(3, 20)
-    and_setting = f" and text.{name}" if name.startswith("max") else ""
-    assert str(caught.value) == (
-        f"a.en, a.ja: the filter {name} would leave out 3 of 20 training pairs, the first of them "
-        "pair 18 of those read; text.max_dropped allows a share of 0.1. Check these pairs"
-        f"{and_setting}; if the loss is meant, set text.max_dropped to 0.15."
-    )
     loss(3, 20, max_dropped=0.15)
     loss(29, 100, max_dropped=0.29)  # 0.29 · 100 is less than 29 in floating point
-    with pytest.raises(UserError, match=re.escape("set text.max_dropped to 0.67.")):
+    with pytest.raises(UserError, match=r" 0\.67\.$"):
         loss(2, 3, max_dropped=0.66)
 
 
@@ -137,16 +121,13 @@ def test_pairs_with_equal_sides_are_counted(step):
     assert step.result("dev")[1]["equal"] == 2  # an empty pair copies nothing
 
 
-def test_losses_that_the_experiment_asks_for_are_meant(step):
+def test_requested_losses_may_be_large(step):
     same = b"one\n" * 20
     assert step(same, same, "dev") == 0
-    wanted = ("--held-out", step.out / "dev.src", "--drop-overlap", "true")
-    assert step(same + b"two\n", same + b"two\n", "train", *wanted) == 0
+    flags = ("--held-out", step.out / "dev.src", "--drop-overlap", "true")
+    assert step(same + b"two\n", same + b"two\n", "train", *flags) == 0
     assert step.result()[1]["dropped"]["overlap"] == 20
     assert step(same, same, "train", "--drop-duplicates", "true") == 0
     assert step.result()[1]["dropped"]["duplicates"] == 19
-
-
-def test_dev_and_test_sets_may_be_short_of_words(step):
-    assert step(b"w\n" + b"\n" * 9, b"w\n" * 10, "dev") == 0
+    assert step(b"w\n" + b"\n" * 9, b"w\n" * 10, "dev") == 0  # dev drops nothing
     assert step.result("dev")[1]["found"]["empty"] == 9

@@ -6,12 +6,13 @@ What is fetched has the structure of the true files, see tests/helpers/published
 import os
 import re
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from published import PAIRS, Built, Text, in_time, sentence, served
 from script_runner import run_script
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.text import corpora
@@ -19,17 +20,16 @@ from headcount.base.settings.text.corpora import WORDS
 from headcount.base.settings.text.sources import Draw
 from headcount.data.bpe import join_pieces, segment_corpus
 from headcount.data.entailment import read_pairs
-from headcount.data.fetching import listing, transfer
-from headcount.data.fetching.checksums import read_lock, record
+from headcount.data.fetching import transfer
+from headcount.data.fetching.checksums import Recorded, read_lock
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.fetching.listing import list_files
+from headcount.data.fetching.listing import list_corpora
 from headcount.data.lines import clean_lines, references
 from headcount.data.manifest import find_file, read_manifest
 from headcount.data.text import write_split
 
 CORPORA = corpora.load_corpora(Path(__file__).parents[2] / "config" / "corpora.yaml")
 FETCHED = {name: corpus for name, corpus in CORPORA.items() if corpus.splits and not corpus.of}
-NEW = [name for name in FETCHED if name != "multi30k"]
 UNLIKELY = TextSettings(drop_duplicates=False, drop_overlap=False)
 
 
@@ -145,16 +145,6 @@ def test_a_corpus_goes_its_whole_way(corpus, name, capsys):
     assert pieces == first
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_both_directions_have_the_same_pairs(corpus, name):
-    fetched = corpus(name, "train", "dev")
-    src, tgt = fetched.pair()
-    fetched.fetch()
-    for split in ("train", "dev"):
-        if fetched.corpus.translates(split, tgt, src):
-            assert fetched.split(split, src, tgt) == fetched.split(split, tgt, src)[::-1]
-
-
 def test_a_draw_keeps_the_order_and_depends_on_its_seed(corpus):
     fetched = corpus("wmt_en_de")
     fetched.fetch()
@@ -162,14 +152,15 @@ def test_a_draw_keeps_the_order_and_depends_on_its_seed(corpus):
     whole = [source for source, _ in expected(fetched, "train", "en", "de")]
     assert len(once[0]) == 100 < len(whole) == 180
     assert [line for line in whole if line in set(once[0])] == once[0]
+    assert fetched.split("train", "de", "en") == once[::-1]  # the same pairs
     fetched.draws["train"] = Draw(pairs=100, seed=2)
     assert fetched.split("train", "en", "de") != once
     fetched.draws["train"] = Draw(pairs=181)
-    with pytest.raises(UserError, match=r"at least the 181 pairs of draw\.train, found 180; lower"):
+    with pytest.raises(UserError, match=r"181 pairs of draw\.train, found 180"):
         fetched.split("train", "en", "de")
 
 
-def test_a_split_that_is_held_out_leaves_the_other(corpus):
+def test_held_out_pairs_leave_the_other_split(corpus):
     fetched = corpus("opensubtitles2018_en_ru")
     fetched.fetch()
     whole = [source for source, _ in expected(fetched, "train", "en", "ru")]
@@ -184,45 +175,19 @@ def test_a_split_that_is_held_out_leaves_the_other(corpus):
     assert (counts["pairs_read"], counts["pairs_kept"]) == (20, 20)
 
 
-def test_text_to_parse_is_held_out_and_no_test_set(corpus):
-    fetched = corpus("wmt_en_fr")
-    fetched.fetch()
-    assert corpora.test_sets(fetched.corpus, "en", "fr") == ["newstest2014"]
-    parsed = fetched.split("to_parse", "en", "fr")[0]
-    assert len(parsed) == 180 // 13
-    assert not set(parsed) & set(fetched.split("train", "en", "fr")[0])
-
-
 def member_of(fetched: Fetched, split: str, language: str) -> tuple[str, str | None]:
     """Name of the file with the first part of a side, and of the member."""
     source = fetched.corpus.splits[split][language].files[0]
     return source.path or source.url or source.name, source.member
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_f13_a_page_or_a_cut_file_is_not_taken_for_a_corpus(corpus, name):
-    fetched = corpus(name)
-    file, _ = member_of(fetched, "train", fetched.pair()[0])
-    if file.startswith("own/"):
-        pytest.skip("its files are one's own")
-    known = fetched.corpus.splits["train"][fetched.pair()[0]].files[0].sha256
-    for content in (b"<!DOCTYPE html><title>Moved</title>", b"\n<html>"):
-        fetched.serve(**{file: content})
-        with pytest.raises(EnvironmentFault, match="an HTML page"):
-            fetched.fetch()
+def test_f15_a_cut_file_of_unknown_checksum_shows_when_it_is_read(corpus):
+    fetched = corpus("iwslt14_de_en")
+    file, _ = member_of(fetched, "train", "de")
     fetched.serve(**{file: fetched.contents[file][:-40]})
-    if known:
-        with pytest.raises(EnvironmentFault, match="Expected SHA-256 [0-9a-f]+, found "):
-            fetched.fetch()
-        return
-    fetched.fetch()  # nobody knows how it ought to be until it is read
+    fetched.fetch()
     with pytest.raises(UserError, match="damaged, cut short"):
-        fetched.split("train", *fetched.pair())
-    fetched.serve()
-    for path in (fetched.folder / "raw").iterdir():
-        path.unlink()
-    with pytest.raises(EnvironmentFault, match="recorded in .* delete its entry"):
-        fetched.fetch()
+        fetched.split("train", "de", "en")
 
 
 @pytest.mark.parametrize("name", FETCHED)
@@ -235,9 +200,7 @@ def test_misaligned_sides_and_missing_members_are_named(corpus, name):
     if kind != "tmx":  # whose units hold both sides
         texts[member].rows[tgt].insert(17, "an extra line that translates nothing 99999")
         refetched(fetched)
-        with pytest.raises(
-            UserError, match="60 (lines|sentences); .* 61 (lines|sentences). .* is 1"
-        ):
+        with pytest.raises(UserError, match="60 sentences, .* 61 sentences"):
             fetched.split("train", src, tgt)
     if member is not None:
         texts["elsewhere"] = texts.pop(member)
@@ -272,29 +235,17 @@ def test_a_missing_document_is_named_with_both_files(corpus, name, split):
     translator, lines = next(iter(text.rows.items()))
     text.rows[translator] = lines[:-1]  # documents of 30 and 29 segments
     refetched(fetched)
-    told = rf"{split}: segment 30 of document second is in .* and missing in .*, as are 0 more"
+    told = rf"{split}: segment 30 of document second and 0 more are in .* and missing in"
     with pytest.raises(UserError, match=told):
         fetched.split(split, src, tgt)
     text.content = lambda: Text.content(text).replace(b"docid=second", b"docid=third", 1)
     text.rows[translator] = lines
     refetched(fetched)
-    with pytest.raises(UserError, match=rf"{split}: document second is in .* and missing in"):
+    with pytest.raises(
+        UserError,
+        match=rf"{split}: .*document second and 29 more are in",
+    ):
         fetched.split(split, src, tgt)
-
-
-def test_documents_may_stand_in_another_order(corpus):
-    fetched = corpus("wmt16_ro_en", "dev")
-    file, member = member_of(fetched, "dev", "en")
-    text = fetched.built.texts[file][member]
-    whole = Text.content(text)
-    first, second = (whole.index(b"<DOC docid=" + name) for name in (b"first", b"second"))
-    end = whole.index(b"</refset>")
-    text.content = lambda: whole[:first] + whole[second:end] + whole[first:second] + whole[end:]
-    refetched(fetched)
-    found = fetched.split("dev", "ro", "en")
-    assert [list(pair) for pair in zip(*found, strict=True)] == [
-        [source, *target] for source, target in expected(fetched, "dev", "ro", "en")
-    ]
 
 
 def test_translators_are_found_by_name_or_number(corpus):
@@ -303,20 +254,20 @@ def test_translators_are_found_by_name_or_number(corpus):
     text = fetched.built.texts[file][member]
     text.rows = {f"E0{n}": lines for n, lines in text.rows.items()}
     refetched(fetched)
-    _, target = fetched.split("dev", "zh", "en")
+    target = fetched.split("dev", "zh", "en")[1]
     assert references(target[3]) == [sentence("dev", 0, 3, "en", n) for n in range(4)]
     side = fetched.entry["splits"]["dev"]["en"]["references"]
     side[0]["translator"] = "E04"
     fetched.fetch()
     assert references(fetched.split("dev", "zh", "en")[1][3])[0].endswith("v3 dev 0")
-    side[0]["translator"] = "E05"
-    fetched.fetch()
-    with pytest.raises(UserError, match="those of translator E05; found E01, E02, E03, E04"):
-        fetched.split("dev", "zh", "en")
-    del side[0]["translator"]
-    fetched.fetch()
-    with pytest.raises(UserError, match="holds segment 1 of document first twice; name one tr"):
-        fetched.split("dev", "zh", "en")
+    for translator, words in (
+        ("E05", "segments of translator E05, found E01, E02, E03, E04"),
+        (None, "has segment 1 of document first twice"),
+    ):
+        side[0]["translator"] = translator
+        fetched.fetch()
+        with pytest.raises(UserError, match=words):
+            fetched.split("dev", "zh", "en")
 
 
 def test_labelled_pairs_are_read_from_their_archive(corpus):
@@ -330,63 +281,38 @@ def test_labelled_pairs_are_read_from_their_archive(corpus):
         assert pairs[0].first == f"{split} 0."
 
 
-def test_what_is_to_be_fetched_is_listed(corpus, tmp_path, monkeypatch, capsys):
-    """Each file once: from the entry, as recorded, in a mirror, here."""
+def test_files_are_listed_with_size_and_place(tmp_path, monkeypatch, capsys):
+    """Sizes from the entry, from the record of the first fetch, from a copy here or in a mirror."""
     entry = CORPORA["wmt16_ro_en"]
     raw, mirror = tmp_path / "data" / "raw", tmp_path / "mirror"
-    files = list_files("wmt16_ro_en", entry, raw, {}, ask=False)
-    names = ["training-parallel-ep-v8.tgz", "en-ro.tmx.gz", "dev.tgz", "test.tgz"]
-    assert [file.name for file in files] == names
-    assert [file.checksum for file in files] == ["SHA-256", "SHA-256", "MD5", "MD5"]
-    assert [file.bytes for file in files] == [225018324, 23458958, None, None]
-    for folder in (raw / "wmt16_ro_en" / "0123", mirror / "wmt16_ro_en"):
-        folder.mkdir(parents=True)
-    (raw / "wmt16_ro_en" / "0123" / "en-ro.tmx.gz").write_bytes(b"12")
-    (mirror / "wmt16_ro_en" / "dev.tgz").write_bytes(b"123")
+    for path in (raw / "wmt16_ro_en/0123/en-ro.tmx.gz", mirror / "wmt16_ro_en/dev.tgz"):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"1" * 200_000)
     monkeypatch.setenv("HEADCOUNT_MIRROR", str(mirror))
-    lock = tmp_path / "lock.yaml"
-    record(lock, files[3].address, "0" * 64, 5)
-    found = list_files("wmt16_ro_en", entry, raw, read_lock(lock), ask=False)
-    assert [(file.place, file.bytes) for file in found] == [
-        ("to fetch", 225018324),
-        ("here", 2),
-        ("mirror", 3),
-        ("to fetch", 5),
+    test_set = next(file for file in entry.files() if file.name == "test.tgz")
+    recorded = {test_set.url: Recorded(sha256="0" * 64, bytes=5 * 10**6, date="2026-01-01")}
+    lines = [line.split() for line in list_corpora({"wmt16_ro_en": entry}, raw, recorded)]
+    assert [line[:5] for line in lines[3:7]] == [
+        ["training-parallel-ep-v8.tgz", "225.0", "MB", "to", "fetch"],
+        ["en-ro.tmx.gz", "0.2", "MB", "here", ANY],
+        ["dev.tgz", "0.2", "MB", "mirror", ANY],
+        ["test.tgz", "5.0", "MB", "to", "fetch"],
     ]
-    assert found[3].checksum == "recorded"
-    monkeypatch.setattr(listing, "size_of", lambda address: 7)
-    asked = list_files("wmt16_ro_en", entry, tmp_path, {}, ask=True)
-    assert [file.bytes for file in asked] == [225018324, 23458958, 3, 7]
     assert run_script("corpora", ["--experiment", "quickstart"]) == 0
-    told = capsys.readouterr().out
-    assert "licence: generated by this project" in told and told.endswith(
-        "to fetch: 0 files, 0 B\n"
-    )
-    assert run_script("corpora", ["--experiment", "michel_bert"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("multinli\n") and told.endswith("to fetch: 1 files, 226.9 MB\n")
+    assert capsys.readouterr().out.endswith("to fetch: 0 files, ?\n")
     assert run_script("corpora", []) == 0
-    told = capsys.readouterr().out
-    assert all(f"\n{name}\n" in f"\n{told}" for name in CORPORA)
-    assert "225.0 MB  to fetch   SHA-256" in told and "own/nist/mt03-ref.sgm" in told
+    listed = capsys.readouterr().out
+    assert all(f"\n{name}\n" in f"\n{listed}" for name in CORPORA)
+    assert "own/nist/mt03-ref.sgm" in listed
 
 
 def test_a_treebank_lies_under_its_own_corpus_also_where_that_is_a_part(tmp_path):
-    name, entry = next((name, each) for name, each in CORPORA.items() if each.trees)
+    name, entry = next((name, entry) for name, entry in CORPORA.items() if entry.trees)
     tree = next(iter(entry.trees.values()))
-    part = tmp_path / "few" / "0123"
-    part.mkdir(parents=True)
-    (part / tree.name).write_bytes(b"12")
-    files = list_files("few", entry.model_copy(update={"of": name}), tmp_path, {}, ask=False)
-    assert [file.place for file in files if file.name == tree.name] == ["here"]
-
-
-def test_a_server_says_how_large_a_file_is(corpus):
-    fetched = corpus("multinli")
-    (source,) = {file["url"] for file in fetched.entry["entailment"].values()}
-    (content,) = fetched.contents.values()
-    assert transfer.size_of(source) == len(content)
-    assert transfer.size_of(f"{source}x") is None
+    (tmp_path / "few" / "0123").mkdir(parents=True)
+    (tmp_path / "few" / "0123" / tree.name).write_bytes(b"12")
+    lines = list_corpora({"few": entry.model_copy(update={"of": name})}, tmp_path, {})
+    assert ["here" in line for line in lines if tree.name in line] == [True]
 
 
 def test_the_real_test_sets_of_iwslt15(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from workflow_modules import load
 
 from headcount.base.errors import UserError
-from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.text.corpora import load_corpora
 
 HASH = "0123456789abcdef" * 4
@@ -43,13 +42,13 @@ def of(monkeypatch, corpora):
 
 def test_a_pair_has_the_treebanks_in_its_source_language(of):
     raw = of("bank.two", "bank.one.a", "made.dev")
-    assert raw.treebanks("mine.en-xx") == ["bank.one.a", "made.dev"]
-    assert raw.treebanks("mine.xx-en") == ["bank.two"]
+    assert raw.treebanks({"pair": "mine.en-xx"}) == ["bank.one.a", "made.dev"]
+    assert raw.treebanks({"pair": "mine.xx-en"}) == ["bank.two"]
 
 
 def test_without_names_a_generated_corpus_has_its_own(of):
-    assert of().treebanks("made.en-art") == ["made.test"]
-    assert of().treebanks("made.art-en") == of().treebanks("mine.en-xx") == []
+    assert of().treebanks({"pair": "made.en-art"}) == ["made.test"]
+    assert of().treebanks({"pair": "made.art-en"}) == of().treebanks({"pair": "mine.en-xx"}) == []
 
 
 def test_a_fetched_treebank_is_a_corpus_of_one_split(of):
@@ -64,16 +63,14 @@ def test_a_fetched_treebank_is_a_corpus_of_one_split(of):
     assert raw.of_tree("made.dev") == raw.of("made.en-art")  # comes with its corpus
 
 
-def test_subtypes_of_relations_are_allowed(tmp_path):
-    (tmp_path / "x.yaml").write_text("pairs: [m.en-art]\nroles: {relations: ['nsubj:pass', obl]}\n")
-    assert load_experiment("x", tmp_path).roles.relations == ["nsubj:pass", "obl"]
-
-
-def test_a_corpus_without_trees_or_text_is_nothing(tmp_path):
-    (tmp_path / "corpora.yaml").write_text("c: {licence: free, citation: A, trees: {}}")
-    with pytest.raises(UserError, match="c: expected splits"):
-        load_corpora(tmp_path / "corpora.yaml")
-    trees = f"{{t: {{language: en, file: a, sha256: {HASH}}}}}"
+@pytest.mark.parametrize(
+    ("trees", "words"),
+    [
+        ("{}", "c: expected splits"),
+        (f"{{t: {{language: en, file: a, sha256: {HASH}}}}}", "trees.t: a file needs a base_url"),
+    ],
+)
+def test_a_corpus_without_trees_or_text_is_refused(tmp_path, trees, words):
     (tmp_path / "corpora.yaml").write_text(f"c: {{licence: free, citation: A, trees: {trees}}}")
-    with pytest.raises(UserError, match="trees.t: a file needs a base_url"):
+    with pytest.raises(UserError, match=words):
         load_corpora(tmp_path / "corpora.yaml")

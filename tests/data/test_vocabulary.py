@@ -28,12 +28,6 @@ def test_text_cannot_name_a_special_id():
     assert min(words.ids(["<s>", "</s>"])) >= 4
 
 
-def test_order_of_pieces_does_not_matter(tmp_path):
-    for name, pieces in (("one", "a b b c"), ("other", "c b a b")):
-        Vocabulary.of(Counter(pieces.split())).save(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-
-
 def test_written_and_read(tmp_path):
     words = Vocabulary([("lo@@", 12), ("a\u2028b", 3), ("\\20;", 1)])
     words.save(tmp_path / "v")

@@ -192,7 +192,7 @@ def test_f25_words_of_any_script_are_drawn_or_the_missing_letter_is_told(tmp_pat
         assert draw(["猫", "שלום", "x"], tmp_path / "b.png") == 2
     told = capsys.readouterr().err
     assert "Glyph 29483" in told and "missing from font" in told  # 29483 is 猫
-    assert "install a font that has it" in told and "or draw an .svg" in told
+    assert "a font that has it" in told and "or draw an .svg" in told
     assert not list(tmp_path.glob("*b.png"))
     assert draw(["猫", "שלום", "x"], out) == 0
     assert out.read_text(encoding="utf-8").count("猫") >= 2

@@ -1,7 +1,7 @@
 """From generated text to a table and a figure, in this folder, by the real scripts.
 
-Each runs in a fork of this process, so that libraries are loaded once. With the argument SECONDS,
-`python tests/helpers/pipeline.py` gives every file that time, after each step.
+`python tests/helpers/pipeline.py [SECONDS] [STEP...]`: each runs in a fork of this process, so that
+libraries are loaded once. After each step, every file gets the time SECONDS.
 """
 
 import os
@@ -93,14 +93,20 @@ def use_letters() -> None:
 
 
 def main() -> None:
-    Path("source.txt").write_text("İstanbul ığdır STRASSE ß 3,5 kät\n", encoding="utf-8")
+    """Run all steps, or those that are named, until one fails."""
+    only = {word for word in sys.argv[1:] if not word.isdigit()}
+    times = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    if not only:
+        Path("source.txt").write_text("İstanbul ığdır STRASSE ß 3,5 kät\n", encoding="utf-8")
     for name, *arguments in steps():
+        if only and name not in only:
+            continue
         if name == "bpe":
             use_letters()
         if code := run_aside(name, arguments):
             sys.exit(code)
-        for path in Path().rglob("*") if sys.argv[1:] else []:
-            os.utime(path, (int(sys.argv[1]),) * 2)
+        for path in Path().rglob("*") if times else []:
+            os.utime(path, (times[0], times[0]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from warm_python import PROGRAMS, clients
@@ -115,6 +117,23 @@ def planned(output: str) -> dict[str, int]:
     """Numbers of jobs by rule in the output of one dry run, which prints its table twice."""
     rows = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
     return {rule: int(count) for rule, count in rows if rule not in TARGETS}
+
+
+def timeless(path: Path) -> bytes:
+    """Return a file's content; of the curve of a training, without the columns that tell time."""
+    content = path.read_bytes()
+    if path.name != "curves.csv" or not content.startswith(b"step,epoch"):
+        return content
+    rows = (row.split(b",") for row in content.splitlines())
+    return b"\n".join(b",".join(row[:5] + row[7:]) for row in rows)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until a condition is true. Fail after so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"nothing within {seconds} s"
+        time.sleep(0.01)
 
 
 def training_of(folder: Path) -> int:

@@ -232,12 +232,6 @@ def served(contents: Callable[[str], bytes | None]):
             self.end_headers()
             self.wfile.write(body or b"")
 
-        def do_HEAD(self):
-            body = contents(self.path.removeprefix("/"))
-            self.send_response(404 if body is None else 200)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-
         def log_message(self, format, *args):
             pass
 

@@ -6,8 +6,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
+
+from project_copy import wait_until
 
 SETTINGS = Path("/etc/slurm")
 """Where a job's own srun looks: variables such as SLURM_CONF do not reach it."""
@@ -37,13 +38,14 @@ SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=20
-KillWait=30
+KillWait=2
 GresTypes=gpu
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
-GPUS = 2
-"""Of each node; SLURM gives them out, and jobs run on the processor."""
+NODES = ("n1", "n2")
+CPUS = GPUS = 2
+"""Of each node. SLURM gives GPUs out, and jobs run on the processor."""
 
 
 def available() -> bool:
@@ -55,10 +57,8 @@ def available() -> bool:
 class SlurmCluster:
     """Daemons of a cluster whose files lie in one folder."""
 
-    def __init__(self, base: Path, nodes: int = 2, cpus: int = 2):
+    def __init__(self, base: Path):
         self.base = base
-        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
-        self.cpus = cpus
         self.links: list[Path] = []
 
     def __enter__(self) -> "SlurmCluster":
@@ -74,7 +74,7 @@ class SlurmCluster:
         for file in [*self.base.glob("slurm*.pid"), *self.base.glob("munge/pid")]:
             pid = int(file.read_text())
             os.kill(pid, signal.SIGTERM)
-            wait_for(lambda pid=pid: not Path(f"/proc/{pid}").exists(), 30)
+            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists(), 30)
         for link in self.links:
             link.unlink()
 
@@ -88,23 +88,23 @@ class SlurmCluster:
         return told("squeue", "-h", "-o", "%i").split()
 
     def _start(self) -> None:
-        for name in ("state", "log", "munge", *(f"spool.{node}" for node in self.nodes)):
+        for name in ("state", "log", "munge", *(f"spool.{node}" for node in NODES)):
             (self.base / name).mkdir(parents=True)
         self._write_settings()
         self._start_munge()
         run("slurmctld", "-c")
-        for node in self.nodes:
+        for node in NODES:
             run("slurmd", "-N", node)
-        wait_for(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30)
+        wait_until(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES)), 30)
 
     def _write_settings(self) -> None:
-        host, port = socket.gethostname(), _free_ports(len(self.nodes) + 1)
+        host, port = socket.gethostname(), _free_ports(len(NODES) + 1)
         megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 - 500
         lines = [CONF.format(host=host, port=port, base=self.base)]
-        for number, node in enumerate(self.nodes, start=1):
+        for number, node in enumerate(NODES, start=1):
             lines.append(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + number} "
-                f"CPUs={self.cpus} RealMemory={megabytes} Gres=gpu:{GPUS} State=UNKNOWN\n"
+                f"CPUs={CPUS} RealMemory={megabytes} Gres=gpu:{GPUS} State=UNKNOWN\n"
             )
         texts = {"slurm.conf": "".join(lines), "cgroup.conf": "CgroupPlugin=cgroup/v1\n"}
         devices = [self.base / f"gpu{number}" for number in range(GPUS)]
@@ -153,11 +153,3 @@ def told(*command: str) -> str:
     """What a command prints, whatever its exit code."""
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return found.stdout.strip()
-
-
-def wait_for(condition, seconds: float) -> None:
-    """Wait until a condition is true; fails after so many seconds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"nothing within {seconds} s"
-        time.sleep(0.1)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from project_copy import timeless
+
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
@@ -113,14 +115,7 @@ def _segmented(pairs: int) -> Path:
 
 
 def outcome(folder: Path) -> dict[str, bytes | list[str]]:
-    """Everything a finished run wrote; of the curve, the columns that do not tell the time."""
-    files = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
-    curve = folder / "curves.csv"
-    rows = curve.read_text().splitlines()
-    timeless = [",".join(row.split(",")[:5] + row.split(",")[7:]) for row in rows]
-    return {
-        **files,
-        "model.json": (folder / "model" / "model.json").read_bytes(),
-        "curve": timeless,
-        **{path.name: path.read_bytes() for path in folder.glob("*.csv") if path != curve},
-    }
+    """Return all that a finished run wrote; of the curve, columns that do not tell the time."""
+    paths = [*folder.rglob("*.safetensors"), folder / "model" / "model.json", *folder.glob("*.csv")]
+    files = {path.name: timeless(path) for path in paths}
+    return files | {"curve": files.pop("curves.csv").decode().splitlines()}

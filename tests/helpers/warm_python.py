@@ -17,7 +17,7 @@ import importlib
 import json
 import os
 import runpy
-import selectors
+import select
 import shutil
 import signal
 import socket
@@ -81,60 +81,46 @@ def clients(**variables: str) -> Path:
 
 
 def serve(address: str) -> list:
-    """Answer clients for ever; returns the call in each fork that is to carry one out."""
+    """Answer clients for ever; return the call in each fork that is to carry one out."""
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen(64)
-    running = selectors.DefaultSelector()  # data of a client and of its command: both, and its id
-    running.register(listening, selectors.EVENT_READ)
     print("ready", flush=True)
     while True:
-        for key, _ in running.select():
-            if key.fileobj is listening:
-                if call := begin(listening.accept()[0], running):
-                    return call
-            elif key.fd in running.get_map():  # its other half was not heard a moment ago
-                attend(key, running)
+        connection = listening.accept()[0]
+        if os.fork() == 0:
+            listening.close()
+            return attend(connection)
+        connection.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
 
-def begin(connection: socket.socket, running: selectors.BaseSelector) -> list | None:
-    """Fork the command that a client asks for. Returns the call in the fork, which has its files.
+def attend(connection: socket.socket) -> list:
+    """Fork the command that a client asks for; return the call in the fork, which has its files.
 
-    None in the server, also for a client that was killed before it could ask.
+    Tell the client how the command ended, or kill the command if the client is gone.
     """
+    die_with_parent()
     length, files, _, _ = socket.recv_fds(connection, 4, 3)
     with connection.makefile("rb") as stream:
         text = stream.read(int.from_bytes(length, "big"))
-    command = os.fork() if text else -1
+    command = os.fork() if text else os._exit(0)  # a client that was killed before it could ask
     for number, file in enumerate(files):
         if command == 0:
             os.dup2(file, number)
         os.close(file)
-    if command > 0:
-        ended = os.pidfd_open(command)
-        for each in (connection, ended):
-            running.register(each, selectors.EVENT_READ, (connection, ended, command))
-        return None
-    connection.close()
     if command == 0:
-        for key in running.get_map().values():
-            os.close(key.fd) if isinstance(key.fileobj, int) else key.fileobj.close()
-        running.close()
-    return json.loads(text) if text else None
-
-
-def attend(key: selectors.SelectorKey, running: selectors.BaseSelector) -> None:
-    """Tell a client how its command ended, or kill the command whose client is gone."""
-    connection, ended, command = key.data
-    if key.fileobj is connection:
+        connection.close()
+        return json.loads(text)
+    ended = os.pidfd_open(command)
+    if connection in select.select([connection, ended], [], [])[0]:
         os.kill(command, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-    for each in (connection, ended):
-        running.unregister(each)
     with contextlib.suppress(OSError):
         connection.sendall(f"{code}\n".encode())
-    connection.close()
-    os.close(ended)
+    os._exit(0)
 
 
 def leave(command: Callable[[], None]) -> NoReturn:

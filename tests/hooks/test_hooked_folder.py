@@ -149,7 +149,7 @@ def test_importance_by_command_is_that_of_the_imported_model(origin, tmp_path):
     ours = ["--model", tmp_path / "model", "--bpe", tmp_path / "bpe", "--out", tmp_path / "a.csv"]
     theirs = ["--model", opus, "--text", text, "--out", tmp_path / "b.csv"]
     assert run_script("importance", [*ours, *asked]) == 0
-    assert run_script("hooked_importance", [*theirs, *asked]) == 0
+    assert run_script("importance", [*theirs, *asked]) == 0
     grid = HookedFolder(opus).load().grid
     for statistic in ("importance", "importance_first_half", "importance_second_half"):
         expected, found = (
@@ -166,7 +166,7 @@ def test_masking_by_command(folder, tmp_path):
     """References are what T5 says without one group of heads: with it masked BLEU is 100."""
     given = ["--model", folder / "t5", "--text", folder / "text"]
     ranking, out = tmp_path / "importance.csv", tmp_path / "masking.csv"
-    assert run_script("hooked_importance", [*given, "--out", ranking]) == 0
+    assert run_script("importance", [*given, "--out", ranking]) == 0
     masked = inputs(folder, "t5").load()
     values = read_head_values(ranking, "importance", masked.grid)
     assert (values > 0).all()
@@ -176,7 +176,7 @@ def test_masking_by_command(folder, tmp_path):
     (folder / "text/dev.tgt").write_text("".join(f"{line}\n" for line in said))
     given += ["--src-lang", "en", "--tgt-lang", "art", "--seed", 1, "--own", ranking]
     given += ["--groups", 2, "--draws", 1, "--test-sets", '["dev"]', "--out", out]
-    assert run_script("hooked_masking", [*given, *GIVEN]) == 0
+    assert run_script("masking", [*given, *GIVEN]) == 0
     rows = [row for _, row in read_csv(out, masking.COLUMNS)]
     found = {(row["order"], row["index"]): row for row in rows}
     assert float(found["group", "1"]["bleu"]) == pytest.approx(100)
@@ -191,7 +191,7 @@ def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):
     out = tmp_path / "ablation.csv"
     given = ["--model", origin / "opus", "--text", origin / "text", "--out", out]
     given += ["--src-lang", "en", "--tgt-lang", "art", "--test-sets", '["dev"]', "--sentences", 2]
-    assert run_script("hooked_ablation", [*given, *GIVEN]) == 0
+    assert run_script("ablation", [*given, *GIVEN]) == 0
     rows = [row for _, row in read_csv(out, COLUMNS)]
     names = [head.name() for head in HookedFolder(origin / "opus").load().grid.heads()]
     single = [row["heads"] for row in rows if row["order"] == "single"]
@@ -253,6 +253,34 @@ def test_missing_weights_folders_and_packages_are_named(folder, monkeypatch):
         HookedFolder(folder / "opus").load()
 
 
+@pytest.mark.parametrize(
+    ("script", "flags", "words"),
+    [
+        ("importance", "--model . --bpe x --prefix a", "--prefix: not for a model of this project"),
+        ("importance", "--model opus", "--text: expected with a Hugging Face model"),
+        ("importance", "--model opus --text text --bpe x", "--bpe: not for a Hugging Face model"),
+        ("importance", "--model opus --text text --measure loss_change", "--measure: loss_change"),
+        (
+            "ablation",
+            "--model . --bpe x --text text --max-new-tokens 9",
+            "--max-new-tokens: not for",
+        ),
+        ("ablation", "--model opus --text text --src-lang en", "--tgt-lang: expected with"),
+        (
+            "ablation",
+            "--model opus --text text --src-lang a --tgt-lang b --max-source 9",
+            "--max-source: not for a Hugging Face model, which --model opus is",
+        ),
+    ],
+)
+def test_flags_of_the_other_kind_of_model_are_refused(
+    origin, script, flags, words, monkeypatch, capsys
+):
+    monkeypatch.chdir(origin)
+    assert run_script(script, [*flags.split(), "--out", "out.csv"]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_importance_belongs_to_all_files_of_weights(folder, tmp_path):
     path, out = folder / "t5", tmp_path / "importance.csv"
     weights = load_file(path / "model.safetensors")
@@ -280,7 +308,7 @@ def test_a_folder_without_a_tokeniser_is_refused(folder, capsys):
     for file in folder.glob("t5/tokenizer*"):
         file.unlink()
     flags = ["--model", folder / "t5", "--text", folder / "text", "--out", folder / "out.csv"]
-    assert run_script("hooked_importance", flags) == 2
+    assert run_script("importance", flags) == 2
     assert f"{folder / 't5'}: expected a tokeniser" in capsys.readouterr().err
 
 

@@ -112,13 +112,13 @@ def test_gates_learn_the_same_on_the_imported_model(tmp_path):
     found = []
     for model, pairs in ((hooked, text), (ours.model, plain)):
         gates = make_gates(model.grid, "gates-all-l0.01")
-        first = gates.log_alpha.detach().clone()
+        first = gates.learnt.detach().clone()
         for update in range(1, 6):
             batches = list(in_order(pairs, 10))
             multiplier = gates.choose(model, batches, update).multiplier
             for batch in batches:
                 (summed_loss(model, batch, multiplier) / 10).backward()
             gates.learn(multiplier.grad)
-        assert (gates.log_alpha - first).abs().max() > 0.5
-        found.append(gates.log_alpha.detach())
+        assert (gates.learnt - first).abs().max() > 0.5
+        found.append(gates.learnt.detach())
     torch.testing.assert_close(found[0], found[1], atol=1e-3, rtol=0)

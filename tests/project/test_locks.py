@@ -1,21 +1,19 @@
 """Locks of the packages: complete, in step with pyproject.toml, old enough, and obeyed by pip."""
 
-import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
-import threading
-import zipfile
 from contextlib import chdir, redirect_stderr
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from packaging.markers import Marker
 from packaging.version import Version
+from published import served
 from script_runner import ROOT, run_file
 
 FILES = ("run", "test", "extras", "torch")
@@ -100,36 +98,22 @@ def index(project):
         (project / "locks" / f"{name}.txt").write_text("# nothing\n")
     pins = "".join(f" \\\n    --hash=sha256:{digit * 64}" for digit in "ab")
     (project / "locks" / "run.txt").write_text(f"# one\nsome-package==1.5{pins}\n")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    server.files = {"a": "2020-01-01", "b": "2020-01-02"}
-    polls = {"poll_interval": 0.01}
-    threading.Thread(target=server.serve_forever, kwargs=polls, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    listed = SimpleNamespace(files={"a": "2020-01-01", "b": "2020-01-02"})
 
-
-class Index(BaseHTTPRequestHandler):
-    """Answers as the package index does, as far as the script asks."""
-
-    def do_GET(self):
-        assert self.path == "/pypi/some-package/json"
+    def answer(path: str) -> bytes:
+        assert path == "pypi/some-package/json"
         files = [
             {"digests": {"sha256": digit * 64}, "upload_time_iso_8601": f"{day}T10:00:00Z"}
-            for digit, day in self.server.files.items()
+            for digit, day in listed.files.items()
         ]
-        body = json.dumps({"releases": {"1.5": files, "1.6": []}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        return json.dumps({"releases": {"1.5": files, "1.6": []}}).encode()
 
-    def log_message(self, *_):
-        pass
+    with served(answer) as listed.address:
+        yield listed
 
 
-def aged(project: Path, server: ThreadingHTTPServer) -> tuple[int, str]:
-    return locks(project, "age", "--index", f"http://127.0.0.1:{server.server_port}")
+def aged(project: Path, index: SimpleNamespace) -> tuple[int, str]:
+    return locks(project, "age", "--index", index.address)
 
 
 def test_f56_a_release_that_is_too_fresh_or_gone_is_named(project, index):
@@ -152,38 +136,3 @@ def test_f56_an_index_that_does_not_answer_is_another_fault(project, index):
     assert code == 3 and "expected times of upload by SHA-256: Invalid isoformat" in message
     code, message = locks(project, "age", "--index", "http://127.0.0.1:9")
     assert code == 3 and "http://127.0.0.1:9/pypi/some-package/json: expected times" in message
-
-
-@pytest.mark.slow
-def test_f56_pip_refuses_a_package_that_is_not_as_locked(tmp_path):
-    wheel = tmp_path / "some_package-1.5-py3-none-any.whl"
-    write_wheel(wheel, "VALUE = 1\n")
-    locked = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (tmp_path / "lock.txt").write_text(f"some-package==1.5 --hash=sha256:{locked}\n")
-    assert installed(tmp_path, "first")[0] == 0
-    write_wheel(wheel, "VALUE = 2\n")
-    code, output = installed(tmp_path, "second")
-    assert code != 0 and "DO NOT MATCH THE HASHES" in output
-    assert not (tmp_path / "second" / "some_package.py").exists()
-
-
-def write_wheel(path: Path, text: str) -> None:
-    info = "some_package-1.5.dist-info"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("some_package.py", text)
-        file.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: some-package\nVersion: 1.5\n"
-        )
-        file.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        file.writestr(f"{info}/RECORD", "")
-
-
-def installed(folder: Path, target: str) -> tuple[int, str]:
-    """What pip makes of the lock, with nothing but the folder's wheels."""
-    command = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-index"]
-    command += ["--find-links", str(folder), "--target", str(folder / target)]
-    command += ["-r", str(folder / "lock.txt")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr

@@ -27,20 +27,20 @@ def code_blocks() -> list[str]:
     return re.findall(r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
 
 
-def test_the_readme_begins_with_two_complete_lines():
-    run, test = code_blocks()[:2]
-    for block in (run, test):
-        assert block.count("\n") == 1 and block.startswith("python3 -m venv .venv && ")
-    assert run.rstrip().split(" && ")[-1] == "snakemake --cores all"
-    assert test.rstrip().split(" && ")[-1] == "python -m pytest -n 2 --dist loadfile"
-
-
-def test_f56_both_lines_install_from_the_locks():
+def test_f56_the_readme_begins_with_two_lines_that_install_from_the_locks():
     """All but torch by hash, and the project without fetching what builds it."""
     locked = "pip install --require-hashes -r locks/run.txt"
-    run, test = (block.split(" && ")[2:4] for block in code_blocks()[:2])
-    assert run == [locked, "pip install --no-build-isolation -e ."]
-    assert test == [f"{locked} -r locks/test.txt", "pip install --no-build-isolation -e '.[test]'"]
+    run, test = (block.rstrip().split(" && ") for block in code_blocks()[:2])
+    assert run[0] == test[0] == "python3 -m venv .venv"
+    assert run[2:4] == [locked, "pip install --no-build-isolation -e ."]
+    assert test[2:4] == [
+        f"{locked} -r locks/test.txt",
+        "pip install --no-build-isolation -e '.[test]'",
+    ]
+    assert (run[-1], test[-1]) == (
+        "snakemake --cores all",
+        "python -m pytest -n 2 --dist loadfile",
+    )
 
 
 def test_the_public_host_installs_tests_and_builds_as_the_readme_does():

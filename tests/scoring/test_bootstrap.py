@@ -18,42 +18,36 @@ CUT = [line[: 20 + 10 * (n % 2)] for n, line in enumerate(REFERENCES)]
 WRONG = ["x"] * 30
 
 
-def test_scores_and_p_values_are_sacrebleus():
-    found = compare_systems(BASELINE, [NEAR, CUT, WRONG], REFERENCES, "de", samples=300)
-    for system, difference in zip((NEAR, CUT, WRONG), found, strict=True):
-        named = [("baseline", BASELINE), ("system", system)]
-        metric = BLEU(trg_lang="de", references=[REFERENCES])
-        signatures, results = PairedTest(named, {"BLEU": metric}, None, "bs", 300)()
-        before, after = results["BLEU"]
-        assert difference.bleu == score_corpus(system, REFERENCES, "de")[0].score
-        assert difference.delta == pytest.approx(after.score - before.score, abs=1e-12)
-        assert difference.p_value == after.p_value
-        assert difference.signature == str(signatures["BLEU"])
-    assert 0.1 < found[0].p_value < 1 and found[1].p_value < 0.01
-    assert found[2].bleu == 0
+# Each sentence has its best match among its references.
+SECOND = [line.replace("mat", "rug").replace("red ", "") for line in REFERENCES]
 
 
-def test_several_references_of_a_sentence_count_together():
-    """Each sentence has its best match among them; the signature says how many there are."""
-    second = [line.replace("mat", "rug").replace("red ", "") for line in REFERENCES]
-    both = [f"{one}\t{other}" for one, other in zip(REFERENCES, second, strict=True)]
-    found = compare_systems(BASELINE, [NEAR, second], both, "de", samples=300)
-    for system, difference in zip((NEAR, second), found, strict=True):
+@pytest.mark.parametrize("streams", [[REFERENCES], [REFERENCES, SECOND]], ids=len)
+def test_scores_and_p_values_are_sacrebleus(streams):
+    targets = ["\t".join(row) for row in zip(*streams, strict=True)]
+    systems = [NEAR, CUT, WRONG, SECOND]
+    found = compare_systems(BASELINE, systems, targets, "de", samples=300)
+    for system, difference in zip(systems, found, strict=True):
         named = [("baseline", BASELINE), ("system", system)]
-        metric = BLEU(trg_lang="de", references=[REFERENCES, second])
+        metric = BLEU(trg_lang="de", references=streams)
         signatures, results = PairedTest(named, {"BLEU": metric}, None, "bs", 300)()
         before, after = results["BLEU"]
-        bleu, chrf = score_corpus(system, both, "de")
+        bleu, chrf = score_corpus(system, targets, "de")
         assert difference.bleu == bleu.score == after.score
         assert difference.delta == pytest.approx(after.score - before.score, abs=1e-12)
         assert difference.p_value == after.p_value
         assert difference.signature == str(signatures["BLEU"])
+        assert chrf.score == CHRF().corpus_score(system, streams).score
         for signature in (bleu.signature, chrf.signature, difference.signature):
-            assert signature.startswith("nrefs:2|")
-        assert chrf.score == CHRF().corpus_score(system, [REFERENCES, second]).score
-    assert found[1].bleu == pytest.approx(100)
-    with pytest.raises(UserError, match="expected 2 references in every line, .* 1 in line 7"):
-        score_corpus(NEAR, [*both[:6], REFERENCES[6], *both[7:]], "de")
+            assert signature.startswith(f"nrefs:{len(streams)}|")
+    assert 0.1 < found[0].p_value < 1 and found[1].p_value < 0.01 and found[2].bleu == 0
+    assert (found[3].bleu == pytest.approx(100)) == (len(streams) == 2)
+
+
+def test_references_must_be_as_many_in_every_line():
+    targets = [f"{line}\tx" for line in REFERENCES]
+    with pytest.raises(UserError, match="expected 2 references .* 1 in line 7"):
+        score_corpus(NEAR, [*targets[:6], REFERENCES[6], *targets[7:]], "de")
 
 
 def test_a_better_system_has_the_opposite_difference_and_the_same_p():
@@ -106,16 +100,13 @@ def test_bleu_of_counts_is_sacrebleus():
     assert (counts[:, 2:6] == 0).any(axis=0).all() and sum(score > 0 for score in expected) > 100
 
 
-def test_one_sentence_has_no_spread():
+def test_one_sentence_has_no_spread_and_a_system_does_not_differ_from_itself():
     (found,) = compare_systems(["a b c d x"], [["a b c d e"]], ["a b c d e"], "de", samples=40)
     # 100 against the 4 of 5 words, 3 of 4 pairs, 2 of 3 triples, 1 of 2 fours that are right.
     delta = 100 - 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** (1 / 4)
     assert (found.delta, found.low, found.high) == pytest.approx((delta, delta, delta))
-
-
-def test_a_system_equal_to_the_baseline_does_not_differ():
-    (found,) = compare_systems(BASELINE, [BASELINE], REFERENCES, "de", samples=40)
-    assert (found.delta, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    (same,) = compare_systems(BASELINE, [BASELINE], REFERENCES, "de", samples=40)
+    assert (same.delta, same.low, same.high, same.p_value) == (0, 0, 0, 1)
 
 
 def test_f17_unequal_lengths_are_refused():

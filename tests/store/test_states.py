@@ -96,24 +96,24 @@ def test_x03_a_state_whose_kept_weights_are_lost_gives_way_to_the_one_before(
 ):
     store = StateStore(tmp_path, IDENTITY, 1e9)
     store.save(2, state_of(2))
-    store.keep(4, WEIGHTS)
+    store.save_checkpoint(4, WEIGHTS)
     store.save(5, state_of(5))
-    damage(store.kept(4))
+    damage(store.checkpoint(4))
     again = StateStore(tmp_path, IDENTITY, 1e9)
     assert again.load().facts == {"progress": {"update": 2}}
     told = capsys.readouterr().err
-    assert str(store.kept(4)) in told and "update-000000005" in told
-    again.keep(4, WEIGHTS)  # as training does on its way
+    assert str(store.checkpoint(4)) in told and "update-000000005" in told
+    again.save_checkpoint(4, WEIGHTS)  # as training does on its way
     again.save(5, state_of(5))
     assert StateStore(tmp_path, IDENTITY, 1e9).load().facts == {"progress": {"update": 5}}
 
 
 def test_x03_without_any_usable_state_training_starts_from_zero(tmp_path):
     store = StateStore(tmp_path, IDENTITY, 1e9)
-    store.keep(1, WEIGHTS)
+    store.save_checkpoint(1, WEIGHTS)
     for update in (2, 5):
         store.save(update, state_of(update))
-    store.kept(1).unlink()
+    store.checkpoint(1).unlink()
     again = StateStore(tmp_path, IDENTITY, 1e9)
     assert again.load() is None
     again.save(1, state_of(1))  # older than the two that were dropped, and the newest all the same
@@ -122,12 +122,12 @@ def test_x03_without_any_usable_state_training_starts_from_zero(tmp_path):
 
 def test_x03_kept_weights_that_vanish_are_noticed(tmp_path):
     store = StateStore(tmp_path, IDENTITY, 1e9)
-    store.keep(4, WEIGHTS)
-    assert torch.equal(store.take(4)["w"], torch.ones(3))
+    store.save_checkpoint(4, WEIGHTS)
+    assert torch.equal(store.load_checkpoint(4)["w"], torch.ones(3))
     store.save(5, state_of(5))
-    flip(store.kept(4), -1)
+    flip(store.checkpoint(4), -1)
     with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
-        store.take(4)
+        store.load_checkpoint(4)
     shutil.rmtree(tmp_path)
     with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
         store.save(6, state_of(6))
@@ -135,11 +135,11 @@ def test_x03_kept_weights_that_vanish_are_noticed(tmp_path):
 
 
 def test_x04_a_second_training_in_one_state_folder_is_told_of_the_first(store, tmp_path):
-    with store.held():
+    with store.locked():
         other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
-        with pytest.raises(EnvironmentFault, match=f"process {os.getpid()} "), other.held():
+        with pytest.raises(EnvironmentFault, match=f"process {os.getpid()} "), other.locked():
             pass
-    with store.held():  # free again
+    with store.locked():  # free again
         assert len(store.saved()) == 2
 
 
@@ -150,11 +150,11 @@ def test_a_job_of_the_workflow_waits_for_the_training_that_it_takes_the_place_of
     monkeypatch.setenv("HEADCOUNT_JOB", "1")
 
     def second() -> list[str]:
-        with StateStore(tmp_path, IDENTITY, 1e9).held():
+        with StateStore(tmp_path, IDENTITY, 1e9).locked():
             return [path.name for path in store.saved()]
 
     with ThreadPoolExecutor() as pool:
-        with store.held():
+        with store.locked():
             found = pool.submit(second)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
@@ -170,15 +170,15 @@ def test_who_waited_for_a_lock_that_was_removed_holds_the_new_one(tmp_path, monk
     first, second = (StateStore(root, IDENTITY, 1e9) for _ in range(2))
 
     def wait() -> str:
-        with second.held():
+        with second.locked():
             monkeypatch.delenv("HEADCOUNT_JOB")
             third = StateStore(root, IDENTITY, 1e9)
-            with pytest.raises(EnvironmentFault) as refused, third.held():
+            with pytest.raises(EnvironmentFault) as refused, third.locked():
                 pass
             return str(refused.value)
 
     with ThreadPoolExecutor() as pool:
-        with first.held():
+        with first.locked():
             found = pool.submit(wait)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)

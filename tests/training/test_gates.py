@@ -11,12 +11,12 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
-from headcount.training import train as train_module
 from headcount.training.gates import HeadGates
-from headcount.training.pruning_run import freeze_outside, gate_rows
+from headcount.training.pruning_run import GATE_COLUMNS, freeze_outside
 from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
+from headcount.training.training_run import head_rows
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1
@@ -68,20 +68,11 @@ def test_draws_of_training_have_the_closed_forms_masses():
     assert open_heads.mean() == pytest.approx(0.78219, abs=0.02)
 
 
-def test_draws_follow_seed_and_update_alone():
-    one, again, other = make_gates(), make_gates(), make_gates(seed=3)
-    torch_state = torch.get_rng_state()
-    drawn = [choose(one, update).tolist() for update in (1, 2, 30000)]
-    assert [choose(again, update).tolist() for update in (30000, 2, 1)] == drawn[::-1]
-    assert [choose(other, update).tolist() for update in (1, 2, 30000)] != drawn
-    assert torch.equal(torch.get_rng_state(), torch_state)
-
-
 def test_a_draw_and_its_gradient_at_fixed_noise():
     gates = make_gates(temperature=0.6)
     uniform = torch.linspace(0.02, 0.98, HEADS, dtype=torch.float64)
     with torch.no_grad():
-        gates.log_alpha.copy_(torch.linspace(-1.5, 1.8, HEADS).flip(0).double())
+        gates.learnt.copy_(torch.linspace(-1.5, 1.8, HEADS).flip(0).double())
     # Head 1: u = 0.02, log α = 1.8: sigmoid((−3.89182 + 1.8) / 0.6) = 0.029693; × 1.2 − 0.1 < 0.
     # Head 9: u = 1/2, log α = 0.15: sigmoid(0.25) = 0.562177; × 1.2 − 0.1 = 0.574612.
     drawn = gates.sample(uniform)
@@ -89,27 +80,19 @@ def test_a_draw_and_its_gradient_at_fixed_noise():
     drawn.sum().backward()
     step = 1e-6
     with torch.no_grad():
-        gates.log_alpha += step
+        gates.learnt += step
         up = gates.sample(uniform)
-        gates.log_alpha -= 2 * step
+        gates.learnt -= 2 * step
         slope = (up - gates.sample(uniform)) / (2 * step)
-    torch.testing.assert_close(gates.log_alpha.grad, slope, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(gates.learnt.grad, slope, rtol=1e-6, atol=1e-8)
     assert 3 < (slope != 0).sum() < HEADS  # some are cut off, and do not move
-
-
-def test_the_gradient_of_the_penalty_is_p_times_1_minus_p():
-    gates = make_gates(init=0.4)
-    gates.p_open().sum().backward()
-    p = 1 / (1 + math.exp(-0.4 - 0.33 * math.log(11)))  # 0.76696
-    expected = torch.full((HEADS,), p * (1 - p), dtype=torch.float64)
-    torch.testing.assert_close(gates.log_alpha.grad, expected)
 
 
 def objective(trainer, batches, log_alpha, uniform, lambda_):
     """Loss per target token plus the penalty, dropout off, as a number of log α."""
     gates = trainer.head_mask
     with torch.no_grad():
-        gates.log_alpha.copy_(log_alpha)
+        gates.learnt.copy_(log_alpha)
         multiplier = torch.ones(HEADS, dtype=torch.float64)
         multiplier[gates.gated] = gates.sample(uniform)
         loss = sum(summed_loss(trainer.model, b, multiplier, 0.1) for b in batches)
@@ -132,9 +115,9 @@ def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, monkeypa
     train = TrainSettings(batch_tokens=14, accumulate=2)
     trainer = make(name, train, exact=True, init=0.3, lr=1.0, peak_lr=1e-12)
     gates = trainer.head_mask
-    start = gates.log_alpha.detach().clone()
+    start = gates.learnt.detach().clone()
     trainer._update()
-    moved = gates.log_alpha.detach().clone() - start
+    moved = gates.learnt.detach().clone() - start
     # Adam's first step is −lr · g / (|g| + ε).
     gradient = -10 * moved / (1 - moved.abs())
     uniform = gates._uniform(1, 1e-6, 1 - 1e-6)
@@ -168,7 +151,7 @@ def test_enc_self_leaves_the_decoder_as_it_was_to_the_last_bit(make, joint):
     assert all(trainer.model.get_parameter(name).grad is None for name in before.keys() - changed)
     chosen = trainer.chosen()
     assert all(torch.equal(chosen[name], before[name]) for name in before.keys() - changed)
-    assert len(trainer.head_mask.log_alpha) == 5
+    assert len(trainer.head_mask.learnt) == 5
     assert choose(trainer.head_mask, 9)[5:].tolist() == [1] * 12
 
 
@@ -179,61 +162,12 @@ def test_enc_self_trains_the_norm_of_the_encoders_embeddings_too():
     assert norms == {"0.weight": True, "0.bias": True, "1.weight": False, "1.bias": False}
 
 
-def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, monkeypatch):
-    seen = []
-
-    def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.indices, torch.initial_seed(), multiplier))
-        return summed_loss(model, batch, multiplier, smoothing)
-
-    monkeypatch.setattr(train_module, "summed_loss", watch)
-    ends, data, dropout = [], [], []
-    for name in ("gates-all-l0", "gates-all-l2"):
-        trainer = make(name, train=TrainSettings(batch_tokens=14, accumulate=3), updates=4)
-        before = {name: weight.clone() for name, weight in trainer.weights.items()}
-        after = weights_after(trainer)
-        assert not any(torch.equal(before[name], after[name]) for name in before)
-        ends.append(trainer.snapshot().tensors)
-        data.append([ids for ids, *_ in seen])
-        dropout.append([number for _, number, _ in seen])
-        # One draw serves the three batches of an update, and no two updates.
-        draws = [seen[i : i + 3] for i in range(0, 12, 3)]
-        assert all(len({id(multiplier) for *_, multiplier in update}) == 1 for update in draws)
-        assert len({tuple(update[0][2].tolist()) for update in draws}) == 4
-        seen.clear()
-    assert data[0] == data[1]
-    assert dropout[0] == dropout[1] and len(set(dropout[0])) == 12  # one for each batch
-    assert not torch.equal(ends[0]["head_mask/log_alpha"], ends[1]["head_mask/log_alpha"])
-
-
-def test_f07_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
-    trainer = make("gates-all-l100000", updates=8, lr=2.0)
-    after = weights_after(trainer)
-    assert trainer.head_mask.test_time().tolist() == [0] * 17
-    curve = trainer.progress.curve
-    assert all(math.isfinite(row[name]) for row in curve for name in ("train_loss", "dev_loss"))
-    assert all(weight.isfinite().all() for weight in after.values())
-    assert trainer.head_mask.log_alpha.isfinite().all()
-
-
-def test_f40_the_dev_set_is_scored_under_the_gates_of_test_time(make):
-    train = TrainSettings(batch_tokens=14, average="none")
-    trainer = make("gates-all-l0.5", train=train, lr=0.5, updates=3, init="glorot")
-    trainer.fit()
-    gates = trainer.head_mask.test_time()
-    assert set(gates.tolist()) == {0, 1}
-    with torch.no_grad():
-        model = trainer.model.eval()
-        loss = sum(summed_loss(model, collate(DEV, [i]), gates) for i in range(2)) / 7
-        without = sum(summed_loss(model, collate(DEV, [i])) for i in range(2)) / 7
-    assert trainer.progress.curve[-1]["dev_loss"] == pytest.approx(float(loss), abs=1e-5)
-    assert abs(float(loss - without)) > 1e-3
-
-
 def test_gates_are_recorded_at_the_start_and_at_every_validation(make):
     trainer = make("gates-enc_self-l0.5", init=0.0)
     trainer.fit()
-    rows = gate_rows(trainer.head_mask, trainer)
+    gates = trainer.head_mask
+    cells = head_rows(gates.gated_heads(), [0, *trainer.steps()], gates.statistics())
+    rows = [dict(zip(GATE_COLUMNS, row, strict=True)) for row in cells]
     assert [row["step"] for row in rows] == [0] * 5 + [3] * 5 + [6] * 5 + [7] * 5
     assert [(row["layer"], row["head"]) for row in rows[:5]] == [
         *((0, 0), (0, 1), (0, 2)),
@@ -243,7 +177,7 @@ def test_gates_are_recorded_at_the_start_and_at_every_validation(make):
     # sigmoid(∓0.33 ln 11) = 0.31189 at log α = 0, on either side.
     assert rows[0]["log_alpha"] == 0
     assert (rows[0]["p_zero"], rows[0]["p_one"]) == pytest.approx((0.31189, 0.31189), abs=1e-5)
-    last = trainer.head_mask.log_alpha.tolist()
+    last = trainer.head_mask.learnt.tolist()
     assert [row["log_alpha"] for row in rows[-5:]] == last
     assert [row["gate"] for row in rows[-5:]] == [float(value > 0) for value in last]
 
@@ -254,9 +188,9 @@ def test_the_rate_of_gates_is_constant_or_follows_the_weights(make):
         make("gates-all-l1", lr_schedule=way, lr=0.3) for way in ("constant", "weights")
     )
     for trainer, rate in ((constant, 0.3), (following, 0.15)):  # 1 of 2 updates of warm-up
-        start = trainer.head_mask.log_alpha.detach().clone()
+        start = trainer.head_mask.learnt.detach().clone()
         trainer._update()
-        moved = (trainer.head_mask.log_alpha.detach() - start).abs()
+        moved = (trainer.head_mask.learnt.detach() - start).abs()
         torch.testing.assert_close(moved, torch.full_like(moved, rate), rtol=1e-5, atol=0)
 
 
@@ -265,48 +199,9 @@ def test_glorot_starts_within_its_limits_of_each_layer():
     # ±√(6 / 2h): h = 3: 1; 2: 1.22474; 1: 1.73205.
     heads = [3] * 3 + [2] * 2 + [1] + [3] * 3 + [2] * 2 + [2] * 2 + [3] * 3 + [1]
     limits = np.sqrt(6 / (2 * np.array(heads)))
-    start = np.abs(gates.log_alpha.detach().numpy())
+    start = np.abs(gates.learnt.detach().numpy())
     assert (start < limits).all() and len(set(start)) == HEADS
-    draws = [make_gates(init="glorot", seed=seed).log_alpha.detach().numpy() for seed in range(200)]
+    draws = [make_gates(init="glorot", seed=seed).learnt.detach().numpy() for seed in range(200)]
     # Uniform in ±limit: the mean of squares is limit² / 3, its deviation √(4 / 45) limit² a draw.
     squares = np.mean(np.square(draws), axis=0) / limits**2
     assert np.abs(squares - 1 / 3).max() < 4.5 * math.sqrt(4 / 45 / 200)
-
-
-class Stopping(StateStore):
-    """Saves after one update, where the run ends without a word."""
-
-    stop = 0
-
-    def due(self):
-        return True
-
-    def save(self, update, state):
-        if update == self.stop:
-            super().save(update, state)
-            raise SystemExit
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "stops"), [("gates-all-l0.5", [3, 4, 6]), ("gates-enc_self-l0.1", [1])]
-)
-def test_a_run_taken_up_again_ends_in_the_same_bits(make, tmp_path, name, stops):
-    changes = {"init": "glorot", "lr_schedule": "weights"}
-
-    def start(folder, stop):
-        states = Stopping(tmp_path / folder, {"run": 1}, 0)
-        states.stop = stop
-        return make(name, states=states, **changes)
-
-    whole = start("whole", 0)
-    whole.fit()
-    for stop in stops:
-        with pytest.raises(SystemExit):
-            start("parts", stop).fit()
-    parts = start("parts", 0)
-    parts.fit()
-    expected, found = whole.snapshot().tensors, parts.snapshot().tensors
-    assert found.keys() == expected.keys() and "head_mask/exp_avg" in found
-    assert [key for key in found if not torch.equal(found[key], expected[key])] == []
-    assert gate_rows(parts.head_mask, parts) == gate_rows(whole.head_mask, whole)

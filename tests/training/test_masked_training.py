@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from head_masks import make_mask
 from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
@@ -18,7 +19,7 @@ from headcount.training import train as train_module
 from headcount.training.headmask import make_head_mask
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import mask_rows, slope_rows
+from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, head_rows
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -39,7 +40,7 @@ def make(tmp_path):
         model = Transformer(make_settings(dropout=dropout, **SHAPE), 9, 11, False)
         settings = TrainSettings(**{**SETTINGS, "batch_tokens": 14, **changes})
         states = StateStore(tmp_path, {"run": name}, 1e9)
-        mask = make_head_mask(RunSettings.model_validate(name), model.grid, settings, 2)
+        mask = make_mask(name, model.grid, settings)
         return Trainer(model, TEXT, DEV, settings, 2, states, mask)
 
     return trainer
@@ -47,11 +48,11 @@ def make(tmp_path):
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Ids and multiplier of every batch that training learns from."""
+    """Ids, multiplier and seed of dropout of every batch that training learns from."""
     seen = []
 
     def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.indices, multiplier))
+        seen.append((batch.indices, multiplier, torch.initial_seed()))
         return summed_loss(model, batch, multiplier, smoothing)
 
     monkeypatch.setattr(train_module, "summed_loss", watch)
@@ -62,6 +63,11 @@ def state_of(trainer):
     """All tensors of the run's state but those of the head mask."""
     tensors = trainer.snapshot().tensors
     return {name: tensor for name, tensor in tensors.items() if "head_mask" not in name}
+
+
+def rows_of(trainer, columns, values):
+    rows = head_rows(trainer.model.grid.heads(), trainer.steps(), values)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def differing(one, other):
@@ -82,18 +88,21 @@ def test_f06_masking_no_head_is_the_baseline_to_the_last_bit(make):
     )
 
 
-def test_masked_runs_share_data_order_and_dropout_with_the_baseline(make, seen):
-    plain = make("baseline", accumulate=3)
-    plain.fit()
-    data = [ids for ids, _ in seen]
-    for name in ("random-4", "impt-4"):
+@pytest.mark.parametrize("name", ["random-4", "impt-4", "gates-all-l2"])
+def test_masked_runs_share_data_order_and_dropout_with_the_baseline(make, seen, name):
+    runs = []
+    for run in ("baseline", name):
+        trainer = make(run, accumulate=3)
+        trainer.fit()
+        runs.append((state_of(trainer), [(ids, dropout) for ids, _, dropout in seen]))
+        choices = [
+            {id(multiplier) for _, multiplier, _ in seen[n : n + 3]} for n in range(0, 21, 3)
+        ]
+        assert all(len(of_update) == 1 for of_update in choices)
         seen.clear()
-        masked = make(name, accumulate=3)
-        masked.fit()
-        assert [ids for ids, _ in seen] == data and len(data) == 21, name
-        differing_tensors = differing(state_of(plain), state_of(masked))
-        assert "random/cpu" not in differing_tensors, name  # dropout drew as often
-        assert "model/tgt_embedding.weight" in differing_tensors, name
+    (plain, data), (masked, same) = runs
+    assert same == data and len({dropout for _, dropout in data}) == 21
+    assert "model/tgt_embedding.weight" in differing(plain, masked)
 
 
 @pytest.mark.parametrize("name", ["random-9", "impt-9"])
@@ -122,11 +131,11 @@ def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulat
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]
         # So small a rate changes no weight, so the model is still that of the first update.
-        batches = [collate(TEXT, ids) for ids, _ in of_update]
+        batches = [collate(TEXT, ids) for ids, *_ in of_update]
         expected = sampler.choose(trainer.model, batches, update + 1).multiplier
         assert expected.sum() == HEADS - 4
-        assert all(torch.equal(multiplier, expected) for _, multiplier in of_update)
-    assert len({tuple(multiplier.tolist()) for _, multiplier in seen}) > 1
+        assert all(torch.equal(multiplier, expected) for _, multiplier, _ in of_update)
+    assert len({tuple(multiplier.tolist()) for _, multiplier, _ in seen}) > 1
 
 
 def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
@@ -146,42 +155,22 @@ def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
         assert [row["first_pass_loss"] for row in plain.progress.curve] == [None] * 3
 
 
-@pytest.mark.slow
-def test_train_loss_is_that_of_the_masked_model(make, seen):
-    trainer = make("random-5", batch_tokens=21, peak_lr=1e-12, dropout=0.0)
-    trainer.fit()
-    with torch.no_grad():
-        losses = [
-            summed_loss(trainer.model, collate(TEXT, [0, 1, 2]), multiplier, 0.1).sum() / 12
-            for _, multiplier in seen[:3]
-        ]
-    mean = sum(map(float, losses)) / 3
-    assert trainer.progress.curve[0]["train_loss"] == pytest.approx(mean, abs=1e-5)
-    assert max(losses) - min(losses) > 1e-3
-
-
 @pytest.mark.parametrize("name", ["random-4", "impt-4", "impt-4-p0.5"])
 def test_frequencies_count_every_masked_head_once_an_update(make, seen, name):
     trainer = make(name)
     trainer.fit()
-    rows = mask_rows(trainer.progress, trainer.model.grid)
+    rows = rows_of(trainer, MASK_COLUMNS, trainer.progress.masks)
     assert [row["step"] for row in rows] == [3] * HEADS + [6] * HEADS + [7] * HEADS
     addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
     assert addresses == [tuple(head) for head in trainer.model.grid.heads()] * 3
     for start, stop, of_interval in ((0, 3, rows[:9]), (3, 6, rows[9:18]), (6, 7, rows[18:])):
-        used = torch.stack([multiplier for _, multiplier in seen[start:stop]])
+        used = torch.stack([multiplier for _, multiplier, _ in seen[start:stop]])
         expected = (used == 0).double().mean(0)
         assert [row["masked"] for row in of_interval] == pytest.approx(expected.tolist())
-    masking = sum(1 for _, multiplier in seen if (multiplier == 0).any())
+    masking = sum(1 for _, multiplier, _ in seen if (multiplier == 0).any())
     told = sum(row["masked"] * (1 if row["step"] == 7 else 3) for row in rows)
     assert told == pytest.approx(4 * masking)
     assert masking == 7 or (name == "impt-4-p0.5" and 0 < masking < 7)
-
-
-def test_a_baseline_has_no_frequencies(make):
-    trainer = make("baseline")
-    trainer.fit()
-    assert mask_rows(trainer.progress, trainer.model.grid) == []
 
 
 @pytest.mark.parametrize(
@@ -194,12 +183,12 @@ def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, s
     """
     trainer = make(name, accumulate=2, peak_lr=1e-12)
     trainer.fit()
-    rows, model = slope_rows(trainer.progress, trainer.model.grid), trainer.model
+    rows, model = rows_of(trainer, SLOPE_COLUMNS, trainer.progress.slopes), trainer.model
     assert [row["step"] for row in rows] == [3] * HEADS + [6] * HEADS + [7] * HEADS
     addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
     assert addresses == [tuple(head) for head in model.grid.heads()] * 3
     for start, stop, of_interval in ((0, 6, rows[:9]), (6, 12, rows[9:18]), (12, 14, rows[18:])):
-        used = [number for ids, _ in seen[start:stop] for number in ids]
+        used = [number for ids, *_ in seen[start:stop] for number in ids]
         alone = [collate(TEXT, [number]) for number in used]
         slopes = torch.cat([sentence_slopes(model, batch, 0.1)[0] for batch in alone]).double()
         sizes = [batch_importance(model, batch, unit, smoothing=0.1).importance for batch in alone]
@@ -213,24 +202,6 @@ def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, s
             assert found == pytest.approx(values.tolist(), rel=1e-4, abs=1e-5), column
     assert len(seen[0][0]) != len(seen[1][0])  # so a mean over batches would be another one
     assert any(row["slope_mean"] < 0 for row in rows) and any(row["slope_mean"] > 0 for row in rows)
-
-
-def test_slopes_are_those_of_the_updates_that_measured(make, seen):
-    """Here only some of the updates have a first pass; an interval without any has no rows."""
-    trainer = make("impt-4-p0.2", dev_interval=1)
-    trainer.fit()
-    measured = [bool((multiplier == 0).any()) for _, multiplier in seen]
-    assert 0 < sum(measured) < 7
-    rows = slope_rows(trainer.progress, trainer.model.grid)
-    assert [row["step"] for row in rows[::HEADS]] == [n for n in range(1, 8) if measured[n - 1]]
-    assert len(rows) == HEADS * sum(measured)
-
-
-@pytest.mark.parametrize("name", ["baseline", "random-4"])
-def test_no_slopes_without_first_passes(make, name):
-    trainer = make(name)
-    trainer.fit()
-    assert slope_rows(trainer.progress, trainer.model.grid) == []
 
 
 def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make):

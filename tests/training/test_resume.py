@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from damage import flip
 from small_run import SmallGates, SmallRun, outcome, segment
 from tqdm import tqdm
 
@@ -81,6 +82,12 @@ def start(run: SmallRun, folder: Path, fatal_call: float = math.inf):
     return process
 
 
+def killed(run: SmallRun, folder: Path, fatal_call: float) -> None:
+    process = start(run, folder, fatal_call)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
 def test_f28_kill_9_at_random_instants(run, uninterrupted, tmp_path):
     """60 kills, drawn between no time and a third of a run, mid-epoch and mid-write alike."""
     start(run, tmp_path / "timing").join()
@@ -113,59 +120,60 @@ def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
     rename and flush of its own folder. So 16 in a row go through every step of two states.
     """
     for call in range(1, 17):
-        process = start(run, tmp_path / "run", call)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        killed(run, tmp_path / "run", call)
     start(run, tmp_path / "run").join()
     assert outcome(tmp_path / "run" / "out") == uninterrupted
 
 
 @pytest.mark.parametrize(
-    ("name", "measured"),
-    # Of the last one the first of four validations, at update 7, lies before masking begins; it is
-    # stopped before that, in the hold of updates 9 to 11, and after it.
+    ("name", "calls"),
+    # Killed in the 4th, 7th and 11th update after each start, or in the 4th and 3rd. Of the last
+    # training the first validation lies before masking begins, and updates 9 to 11 are held.
     [
-        ("random-4", 0),
-        ("impt-4", 4),
-        ("impt-4-p0.6-signed-ema0.9", 4),
-        ("impt-4-ema0.9-held3-after8", 3),
+        ("random-4", (25, 50, 83)),
+        ("impt-4-p0.6-signed-ema0.9", (25, 50, 83)),
+        ("impt-4-ema0.9-held3-after8", (25, 50, 83)),
+        ("gates-all-l0.05", (25, 17)),
     ],
 )
-def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name, measured):
-    """Killed in the 4th, 7th and 11th update after each start, then left to end."""
-    masked = replace(run, run=RunSettings.model_validate(name))
+def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name, calls):
+    if name.startswith("gates"):
+        short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
+        replace(run, train=short).finish(tmp_path / "base", tmp_path / "state")
+        masked = SmallGates(run.bpe, tmp_path / "base" / "model", name)
+    else:
+        masked = replace(run, run=RunSettings.model_validate(name))
     masked.finish(tmp_path / "whole", tmp_path / "state")
     expected = outcome(tmp_path / "whole")
-    assert len(expected["masks.csv"].splitlines()) == 1 + 4 * 12  # 4 validations of 12 heads
-    assert len(expected["slopes.csv"].splitlines()) == 1 + measured * 12
-    for call in (25, 50, 83):
-        process = start(masked, tmp_path / "run", call)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+    for call in calls:
+        killed(masked, tmp_path / "run", call)
     start(masked, tmp_path / "run").join()
-    assert (tmp_path / "run" / "log").read_text().count("going on from update") == 3
+    assert (tmp_path / "run" / "log").read_text().count("going on from update") == len(calls)
     assert outcome(tmp_path / "run" / "out") == expected
+    # Validations of 12 heads: 4 in training, 3 in fine-tuning after the start.
+    table = "gates.csv" if name.startswith("gates") else "masks.csv"
+    assert len(expected[table].splitlines()) == 1 + 4 * 12
 
 
-@pytest.mark.parametrize("name", ["gates-all-l0.05", "gates-enc_self-l0.05"])
-def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
-    """Killed in the 4th and 3rd update after each start, then left to end."""
-    short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
-    replace(run, train=short).finish(tmp_path / "base", tmp_path / "state")
-    gates = SmallGates(run.bpe, tmp_path / "base" / "model", name)
-    gates.finish(tmp_path / "whole", tmp_path / "state")
-    expected = outcome(tmp_path / "whole")
-    gated = 12 if "all" in name else 6
-    # The start and 3 validations; four statistics, of which heads without a gate have one.
-    assert len(expected["gates.csv"].splitlines()) == 1 + 4 * gated
-    assert len(expected["heads.csv"].splitlines()) == 1 + 12 + 3 * gated
-    for call in (25, 17):
-        process = start(gates, tmp_path / "run", call)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
-    start(gates, tmp_path / "run").join()
-    assert (tmp_path / "run" / "log").read_text().count("going on from update") == 2
-    assert outcome(tmp_path / "run" / "out") == expected
+def test_finished_outputs_are_placed_again_without_training(run, tmp_path, monkeypatch, capfd):
+    """Under an engine that did not record them. Damaged ones are not, nor by hand."""
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    run.finish(tmp_path / "out", tmp_path / "state")
+    first = {p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
+    shutil.copytree(tmp_path / "state", tmp_path / "damaged")
+    (finished,) = (tmp_path / "damaged").glob("*/finished")
+    flip(finished / "masks.csv", -2)
+    for state, training in (("state", False), ("damaged", True)):
+        shutil.rmtree(tmp_path / "out")
+        capfd.readouterr()
+        run.finish(tmp_path / "out", tmp_path / state)
+        printed = capfd.readouterr().err
+        assert ("trained before; outputs taken from" in printed) != training
+        assert ("dev" in printed) == training == (f"{finished}: damaged" in printed)
+        assert first.keys() == {p.relative_to(tmp_path) for p in (tmp_path / "out").rglob("*.*")}
+    monkeypatch.delenv("HEADCOUNT_JOB")
+    run.finish(tmp_path / "out", tmp_path / "state")
+    assert not (tmp_path / "state").exists()
 
 
 def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path, monkeypatch):
@@ -198,24 +206,6 @@ def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path
     assert call > 3 * 9 + 2 + 3 * 8
 
 
-def test_a_finished_training_is_placed_again_without_training(run, tmp_path, monkeypatch, capfd):
-    """Under an engine that did not record it; by hand it would be trained anew."""
-    monkeypatch.setenv("HEADCOUNT_JOB", "1")
-    run.finish(tmp_path / "out", tmp_path / "state")
-    first = {p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
-    assert not list((tmp_path / "state").glob("*/update-000000003"))
-    shutil.rmtree(tmp_path / "out")
-    capfd.readouterr()
-    monkeypatch.delenv("HEADCOUNT_JOB")
-    run.finish(tmp_path / "out", tmp_path / "state")
-    told = capfd.readouterr().err
-    assert told.startswith("trained before; outputs taken from ") and "dev" not in told
-    assert first == {
-        p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")
-    }
-    assert not (tmp_path / "state").exists()
-
-
 def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_is_whole(
     run, uninterrupted, tmp_path, monkeypatch
 ):
@@ -238,47 +228,14 @@ def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_
     assert outcome(tmp_path / "out") == uninterrupted
 
 
-def test_x03_a_lost_kept_update_costs_no_more_than_training_from_before_it(
-    run, uninterrupted, tmp_path, capfd
-):
-    process = fork.Process(target=_stop_at, args=(run, tmp_path, 9, signal.SIGTERM))
-    process.start()
-    process.join()
-    (kept,) = (tmp_path / "state").glob("*/kept/5.safetensors")
-    kept.unlink()
-    run.finish(tmp_path / "out", tmp_path / "state")
-    assert f"{kept}: gone or damaged, and without these weights" in capfd.readouterr().err
-    assert outcome(tmp_path / "out") == uninterrupted
-
-
-def test_x05_x06_stopped_for_a_while_and_under_a_clock_that_runs_backwards(
-    run, uninterrupted, tmp_path, monkeypatch
-):
-    hours = itertools.count(0, -3600)
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + next(hours))
-    process = start(run, tmp_path / "run")
-    while not list((tmp_path / "run" / "state").glob("*/update-*")):
-        assert process.is_alive()
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(0.3)
-    assert process.is_alive()
-    os.kill(process.pid, signal.SIGCONT)
-    process.join()
-    assert process.exitcode == 0
-    assert outcome(tmp_path / "run" / "out") == uninterrupted
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_f30_first_signal_saves_and_second_resume_works(run, uninterrupted, tmp_path, number):
-    process_ids = []
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)]
+)
+def test_f30_a_signal_saves_and_the_next_run_goes_on(run, uninterrupted, tmp_path, signals):
+    """SIGTERM also twice, as SLURM sends it at a time limit."""
     for update in (3, 11):
-        process = fork.Process(target=_stop_at, args=(run, tmp_path, update, number))
-        process.start()
-        process.join()
-        process_ids.append(process.exitcode)
+        assert stop_at(run, tmp_path, update, *signals) == 128 + signals[0]
         assert list((tmp_path / "state").glob(f"*/update-{update:09d}/state.json"))
-    assert process_ids == [128 + number] * 2
     run.finish(tmp_path / "out", tmp_path / "state")
     assert outcome(tmp_path / "out") == uninterrupted
 
@@ -295,9 +252,7 @@ def test_auto_goes_on_in_the_format_that_it_was_begun_in(
     auto = replace(run, model=wide, train=run.train.model_copy(update=short))
     auto.finish(tmp_path / "whole", tmp_path / "state")
     assert f"auto takes {taken}, for a model of width 128 here" in capfd.readouterr().err
-    process = fork.Process(target=_stop_at, args=(auto, tmp_path, 3, signal.SIGTERM))
-    process.start()
-    process.join()
+    stop_at(auto, tmp_path, 3, signal.SIGTERM)
     capfd.readouterr()
     able["amx_bf16"] = there
     auto.finish(tmp_path / "out", tmp_path / "state")
@@ -312,6 +267,14 @@ def test_auto_goes_on_in_the_format_that_it_was_begun_in(
         outcome(tmp_path / "other")["weights.safetensors"]
         != outcome(tmp_path / "out")["weights.safetensors"]
     )
+
+
+def stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> int:
+    """The exit code of a run that gets the signals in the middle of an update."""
+    process = fork.Process(target=_stop_at, args=(run, folder, update, *signals))
+    process.start()
+    process.join()
+    return process.exitcode
 
 
 def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
@@ -337,28 +300,13 @@ def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 def test_f30_ctrl_c_after_a_signal_kills_at_once(run, tmp_path, first):
-    process = fork.Process(target=_stop_at, args=(run, tmp_path, 3, first, signal.SIGINT))
-    process.start()
-    process.join()
-    assert process.exitcode == 1  # of KeyboardInterrupt, which nobody catches
+    # The exit code of KeyboardInterrupt, which nobody catches.
+    assert stop_at(run, tmp_path, 3, first, signal.SIGINT) == 1
     assert not list((tmp_path / "state").glob("*/update-000000003"))
 
 
-def test_f30_sigterm_twice_as_at_a_time_limit_of_slurm_saves(run, uninterrupted, tmp_path):
-    stop = (run, tmp_path, 3, signal.SIGTERM, signal.SIGTERM)
-    process = fork.Process(target=_stop_at, args=stop)
-    process.start()
-    process.join()
-    assert process.exitcode == 128 + signal.SIGTERM
-    assert list((tmp_path / "state").glob("*/update-000000003/state.json"))
-    run.finish(tmp_path / "out", tmp_path / "state")
-    assert outcome(tmp_path / "out") == uninterrupted
-
-
 def test_f35_other_settings_or_text_start_from_zero_and_say_why(run, tmp_path, capfd):
-    process = fork.Process(target=_stop_at, args=(run, tmp_path, 9, signal.SIGTERM))
-    process.start()
-    process.join()
+    stop_at(run, tmp_path, 9, signal.SIGTERM)
     assert list((tmp_path / "state").glob("*/update-000000009"))
     other = SmallRun(run.bpe, run.train.model_copy(update={"batch_tokens": 160}))
     other.finish(tmp_path / "other", tmp_path / "state")

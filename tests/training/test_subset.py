@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model, make_settings
+from small_models import UNEVEN, make_settings
 
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.data.batches import ParallelText
-from headcount.training.pruning_run import freeze_outside
-from headcount.training.states import StateStore
 from headcount.training.subset import HeadSubset
-from headcount.training.train import Trainer
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1
@@ -95,22 +92,6 @@ def test_the_temperature_falls_geometrically_and_stays():
     assert found == pytest.approx([0.1, math.sqrt(1e-9), 1e-8, 1e-8, 1e-8])
 
 
-def test_draws_follow_seed_and_update_alone():
-    one, again, other = make_subset(), make_subset(), make_subset(seed=3)
-    torch_state = torch.get_rng_state()
-    drawn = [choose(one, update).tolist() for update in (1, 2, 30000)]
-    assert [choose(again, update).tolist() for update in (30000, 2, 1)] == drawn[::-1]
-    assert [choose(other, update).tolist() for update in (1, 2, 30000)] != drawn
-    assert torch.equal(torch.get_rng_state(), torch_state)
-
-
-def test_w_begins_evenly_around_0():
-    """Within √(6 / 18) of 17 heads, each seed's own."""
-    drawn = np.array([make_subset(seed=seed).learnt.tolist() for seed in range(200)])
-    assert np.abs(drawn).max() == pytest.approx(math.sqrt(6 / 18), rel=0.01)
-    assert np.abs(drawn).max() < math.sqrt(6 / 18) and abs(drawn.mean()) < 0.02
-
-
 def test_the_k_largest_stay_equal_ones_in_flat_order():
     subset = make_subset("subset-enc_self-k2")
     with torch.no_grad():
@@ -119,33 +100,6 @@ def test_the_k_largest_stay_equal_ones_in_flat_order():
     found = subset.at_end()
     assert found["w"][:5].tolist() == [0.5, -1, 0.5, 0.5, 2] and np.isnan(found["w"][5:]).all()
     assert found["gate"].tolist() == subset.test_time().tolist()
-
-
-@pytest.fixture
-def make(tmp_path):
-    """Makes a trainer with a subset on a small model with dropout."""
-
-    def trainer(name="subset-all-k6", states=None, **changes):
-        model = make_model(heads=UNEVEN, dropout=0.2, src_size=11)
-        freeze_outside(model, PrunedSettings.model_validate(name))
-        states = states or StateStore(tmp_path, {"run": name}, 1e9)
-        subset = make_subset(name, **changes)
-        return Trainer(model, TEXT, DEV, TUNING, 2, states, subset)
-
-    return trainer
-
-
-@pytest.mark.parametrize(("name", "left"), [("subset-all-k6", 6), ("subset-enc_self-k2", 14)])
-def test_exactly_k_heads_of_the_scope_are_left_and_w_has_moved(make, monkeypatch, name, left):
-    """Of all 6; of the encoder's five 2, and the twelve others."""
-    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", 1.0)
-    trainer = make(name, temperature_start=5.0)
-    before = trainer.head_mask.learnt.detach().clone()
-    trainer.fit()
-    subset = trainer.head_mask
-    assert int(subset.test_time().sum()) == left
-    assert (subset.learnt.detach() - before).abs().max() > 0.1
-    assert all(math.isfinite(row["dev_loss"]) for row in trainer.progress.curve)
 
 
 def test_a_head_that_only_harms_is_given_up(monkeypatch):
@@ -158,17 +112,3 @@ def test_a_head_that_only_harms_is_given_up(monkeypatch):
         cost[3] = 1.0
         subset.learn(cost)  # ∂L/∂ξ
     assert subset.test_time().tolist() == [1, 1, 1, 0, *[1] * 13]
-
-
-def test_a_state_goes_on_to_the_same_last_bit():
-    first = make_subset("subset-all-k6")
-    for update in (1, 2, 3):
-        first.choose(None, [], update)
-        first.learn(torch.linspace(-1, 1, HEADS))
-    again = make_subset("subset-all-k6")
-    again.restore({name: tensor.clone() for name, tensor in first.state().items()})
-    for subset in (first, again):
-        subset.choose(None, [], 4)
-        subset.learn(torch.linspace(1, -2, HEADS))
-    assert torch.equal(first.learnt, again.learnt)
-    assert not torch.equal(first.learnt, make_subset("subset-all-k6").learnt)

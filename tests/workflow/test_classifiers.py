@@ -5,10 +5,9 @@ import json
 import shutil
 
 import pytest
-from project_copy import ROOT, ProjectCopy, planned, ran
+from project_copy import ProjectCopy, planned, ran
 from shared_results import QUIET, leave_figures_empty
 from small_bert import WORDS, pairs, save_bert, write_pairs
-from workflow_modules import load
 
 from headcount.base.errors import EnvironmentFault, UserError
 
@@ -33,16 +32,11 @@ resources: {device: cpu}
 fine_tuning: {epochs: 10, batch: 50, peak_lr: 3e-3}
 classifier_ablation: {steps: 3, draws: 1}
 """
+AGAIN = {"classifier_ablation": 2, "general": 1, "michel_classifiers": 1}
+AGAIN |= {"claims": 1, "cost": 1, "report": 1}
+"""Jobs after a change of what is ablated."""
 JOBS = {"fetch_classifier": 2, "download": 1, "entailment": 1, "fine_tune_classifier": 1}
-JOBS |= {
-    "classifier_ablation": 2,
-    "general": 1,
-    "michel_classifiers": 1,
-    "claims": 1,
-    "atlas": 1,
-    "cost": 1,
-    "report": 1,
-}
+JOBS |= {**AGAIN, "atlas": 1}
 
 
 @pytest.fixture
@@ -84,15 +78,7 @@ def test_classifiers_alone_are_an_experiment_of_both_engines(copy):
     assert "measures no heads of its own models" in atlas and "<script" not in atlas
     assert "Effects of single heads of classifiers" in page and "dev (100 pairs)" in page
     copy.change("config/small.yaml", "draws: 1", "draws: 2")
-    again = {
-        "classifier_ablation": 2,
-        "general": 1,
-        "michel_classifiers": 1,
-        "claims": 1,
-        "cost": 1,
-    }
-    again |= {"report": 1}
-    assert ran(copy.shell("snakemake --cores 2 --config experiment=small")) == again
+    assert ran(copy.shell("snakemake --cores 2 --config experiment=small")) == AGAIN
     assert ran(copy.call("dvc", "repro")) == {}
     shutil.rmtree(copy.folder / "data" / "raw")  # as after `dvc pull`, by who has no model here
     shutil.rmtree(copy.folder / "own")
@@ -100,26 +86,13 @@ def test_classifiers_alone_are_an_experiment_of_both_engines(copy):
     assert code == 0 and QUIET in output and "own/bert/config.json: expected a file" in output
 
 
-@pytest.fixture
-def plan_of(monkeypatch, tmp_path):
-    """Plans an experiment in a folder with nothing but the settings, and no library."""
-    module = load(monkeypatch, "plan.plan")
-    monkeypatch.setattr(load(monkeypatch, "plan.classifiers"), "find_spec", lambda name: None)
-    (tmp_path / "config").mkdir()
-    shutil.copy(ROOT / "config" / "corpora.yaml", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
-
-    def read(experiment: str, dry: bool = False):
-        (tmp_path / "config" / "own.yaml").write_text(experiment)
-        return module.Plan("own", dry)
-
-    return read
-
-
 HUB = "classifiers: {models: {bert: {hub: a/b, revision: %s}}}" % ("0a" * 20)
 
 
-def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(plan_of):
+def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(
+    plan_of, monkeypatch
+):
+    monkeypatch.setattr("plan.classifiers.find_spec", lambda name: None)
     plan = plan_of(HUB, dry=True)
     assert plan.classifiers.fine_tuned == ["bert"] and plan.classifiers.corpora == ["multinli"]
     with pytest.raises(EnvironmentFault, match=r"no transformers and no .*install -e '\.\[bert"):
@@ -131,13 +104,13 @@ def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(
     [
         (
             "classifiers:\n  corpus: multi30k\n  models: {a: {path: own}}",
-            "config/own.yaml:2: classifiers.corpus: ",
+            "config/mine.yaml:2: classifiers.corpus: ",
         ),
         ("classifiers: {corpus: multinil, models: {a: {path: own}}}", "nearest: multinli"),
         ("classifiers: {models: {a: {path: own}}}", "own/config.json: expected a file of your own"),
         ("classifiers: {models: {a: {hub: b}}}", "expected hub and revision, or path"),
-        (HUB.replace("0a" * 20, "main"), "own.yaml:1: classifiers.models.bert.revision: "),
-        (HUB.replace("}}}", ", labels: [x]}}}"), "own.yaml:1: classifiers.models.bert.labels: "),
+        (HUB.replace("0a" * 20, "main"), "mine.yaml:1: classifiers.models.bert.revision: "),
+        (HUB.replace("}}}", ", labels: [x]}}}"), "mine.yaml:1: classifiers.models.bert.labels: "),
     ],
 )
 def test_f09_classifiers_that_cannot_be_are_refused(plan_of, experiment, message):

@@ -1,6 +1,5 @@
 """The plan of an experiment: folders, flags, runs, and which jobs start first."""
 
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -26,25 +25,12 @@ def plan(monkeypatch):
     return load(monkeypatch, "plan.plan").Plan("quickstart")
 
 
-@pytest.fixture
-def planned(monkeypatch, tmp_path):
-    """Plans an experiment from a text, in a folder with the project's corpora."""
-    module = load(monkeypatch, "plan.plan")
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
-
-    def read(text: str):
-        (tmp_path / "config/mine.yaml").write_text(text)
-        return module.Plan("mine")
-
-    return read
-
-
 def change(plan, section: str = "", **values):
     """Set keys of the settings, or of one section."""
     if section:
         values = {section: getattr(plan.settings, section).model_copy(update=values)}
     plan.settings = plan.settings.model_copy(update=values)
+    plan.name_runs()
 
 
 def chapters_of(monkeypatch, plan):
@@ -69,16 +55,15 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
         train = {"pair": f"{name}.en-de", "split": "train"}
         assert plan.raw.draw(train) == ["--draw", pairs, "1"]
         assert plan.raw.draw(train | {"split": "dev"}) == []
-        assert plan.tests(f"{name}.en-de") == plan.tests("multi30k.en-de")
+        assert plan.tests(train) == plan.tests({"pair": "multi30k.en-de"})
 
 
 def test_splits_of_a_pair(plan):
     tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
-    pair = "multi30k.de-en"
-    assert plan.tests(pair) == tests and plan.splits(pair) == ["train", "dev", *tests]
-    assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
-    assert plan.held_out({"pair": pair, "split": "train"}) == ["dev", *tests]
-    assert plan.held_out({"pair": pair, "split": "dev"}) == []
+    w = {"pair": "multi30k.de-en", "split": "train"}
+    assert plan.tests(w) == tests and plan.splits(w) == ["train", "dev", *tests]
+    assert plan.tests({"pair": "multi30k.cs-en"}) == ["test_2016_flickr", "test_2018_flickr"]
+    assert plan.held_out(w) == ["dev", *tests] and plan.held_out(w | {"split": "dev"}) == []
 
 
 def test_test_sets_under_masks_are_the_first_or_those_named(plan):
@@ -216,8 +201,8 @@ ablation:
 """
 
 
-def test_ablation_reads_two_test_sets_and_dev_and_gets_the_keys_it_reads(planned):
-    plan = planned(ABLATION)
+def test_ablation_reads_two_test_sets_and_dev_and_gets_the_keys_it_reads(plan_of):
+    plan = plan_of(ABLATION)
     german, art = {"pair": "multi30k.en-de"}, {"pair": "synthetic.en-art"}
     assert plan.profiled == plan.ablated == ["random-6"] and plan.measured == []
     assert plan.ablation_texts(german) == ["dev", "test_2016_flickr", "test_2017_flickr"]
@@ -242,9 +227,9 @@ def test_ablation_reads_two_test_sets_and_dev_and_gets_the_keys_it_reads(planned
         ("multi30k.en-de", "multi30k.en-xx", r"mine\.yaml:\d+: pairs: multi30k.en-xx: "),
     ],
 )
-def test_f09_what_no_corpus_has_is_refused_by_the_plan(planned, old, new, message):
+def test_f09_what_no_corpus_has_is_refused_by_the_plan(plan_of, old, new, message):
     with pytest.raises(UserError, match=message):
-        planned(ABLATION.replace(old, new))
+        plan_of(ABLATION.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -329,27 +314,14 @@ def test_timed_are_the_baseline_or_another_start_and_what_has_lost_heads(pruning
     assert known.compared() == ["random-6"]
 
 
-@pytest.mark.parametrize(
-    ("run", "updates"),
-    [
-        ("scratch-gates-all-l0.1", 1000 + 200),  # as many in total as what it is compared with
-        ("ranked-gates-all-l0.1", 200),
-        ("gates-all-l0", 200),  # nothing waits for it
-        ("gates-all-l0.1", 200 + 1200),
-        ("gates-all-l0-from-random-6", 200 + 200),
-        ("baseline", 1000 + 200 + 1200),
-        ("random-6", 1000 + 200 + 200),
-        ("impt-6", 1700),  # an update costs 1.7 times as much
-        ("impt-6-p0.5", 1350),
-    ],
-)
-def test_the_longest_chain_of_runs_starts_first(pruning, run, updates):
-    assert pruning().urgency({**W, "run": run}) == pytest.approx(updates)
-
-
-def test_a_ranking_is_made_as_soon_as_a_run_waits_for_it(pruning):
-    assert pruning().ranking_urgency({**W, "run": "baseline"}) == 200
-    assert pruning().ranking_urgency({**W, "run": "random-6"}) == 0
+def test_runs_that_others_wait_for_start_first(pruning):
+    """Gates and both controls wait for the baseline, both controls for the gates run as well."""
+    waiting = {"baseline": 4, "random-6": 2, "gates-all-l0.1": 2, "impt-6": 0}
+    waiting |= {"gates-all-l0-from-random-6": 1, "ranked-gates-all-l0.1": 0}
+    assert {run: pruning().urgency({**W, "run": run}) for run in waiting} == waiting
+    updates = {"scratch-gates-all-l0.1": 1200, "gates-all-l0.1": 200, "baseline": 1000}
+    updates["impt-6"] = 1700  # an update costs 1.7 times as much
+    assert {run: pruning().updates(run) for run in updates} == pytest.approx(updates)
 
 
 def test_gates_from_random_weights_wait_for_no_model(pruning):
@@ -359,8 +331,7 @@ def test_gates_from_random_weights_wait_for_no_model(pruning):
     assert mixed.fine_tuned() == ["gates-all-l0", "gates-all-l0.1", "gates-all-l0-from-random-6"]
     assert mixed.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]
     assert mixed.starts() == mixed.compared() == ["random-6", "baseline"]
-    # A training and its fine-tuning, and the run from scratch that waits for it.
-    assert mixed.urgency({**W, "run": name}) == 1200 + 1200
+    assert (mixed.updates(name), mixed.urgency({**W, "run": name})) == (1200, 1)  # its scratch
     assert mixed.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1", name]
     alone = pruning(PRUNED[: PRUNED.index("pruned")] + "pruned:" + FROM_NONE)
     assert (alone.starts(), alone.fine_tuned()) == ([], [])
@@ -370,4 +341,3 @@ def test_gates_from_random_weights_wait_for_no_model(pruning):
 def test_without_pruned_runs_there_is_nothing_to_do(pruning):
     plain = pruning(PRUNED[: PRUNED.index("pruned")])
     assert plain.named("gates") == plain.starts() == plain.timed() == plain.penalised() == []
-    assert plain.urgency({**W, "run": "impt-6"}) == pytest.approx(1700)

@@ -4,11 +4,10 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from project_copy import ProjectCopy
+from project_copy import ProjectCopy, wait_until
 from shared_results import bare_clone, both_quiet
 
 pytestmark = pytest.mark.slow
@@ -22,14 +21,9 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_for(port: int) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError(f"no server came up on port {port}")
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def share(source: ProjectCopy, name: str, **settings: str) -> None:
@@ -66,7 +60,7 @@ def test_push_and_pull_over_ssh(clone, tmp_path):
     Path("/run/sshd").mkdir(exist_ok=True)  # where sshd drops its rights
     server = subprocess.Popen([SSHD, "-D", "-e", "-f", "/dev/null", *flags])
     try:
-        wait_for(port)
+        wait_until(lambda: answers(port), 30)
         user = os.environ.get("USER") or "root"
         url = f"ssh://{user}@127.0.0.1:{port}{tmp_path}/remote"
         share(clone, "over-ssh", url=url, keyfile=str(tmp_path / "user"))

@@ -12,6 +12,7 @@ from project_copy import ROOT, link_project
 
 from headcount.analysis.outputs import chapters
 
+PRUNING = ("gates", "gates_from_none", "subset", "scratch", "fine_tune")
 LOADED = """
 import json, runpy, sys
 from pathlib import Path
@@ -77,12 +78,15 @@ def test_files_of_rules_that_measure_heads_are_among_everything(loaded):
     assert {f"{heads}/{table}" for table in tables} <= set(loaded["everything"])
 
 
-def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rules):
+def test_every_rule_has_a_script_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
     made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
     made_by |= {name: (name, made_by[name][1]) for name in ("claims", "cost")}
+    shared = {"pruned_roles": "roles", "loss_change": "importance"} | dict.fromkeys(
+        PRUNING, "prune"
+    )
     for name, rule in rules.items():
-        script, outputs = made_by.get(name, (name, ()))
+        script, outputs = made_by.get(name, (shared.get(name, name), ()))
         assert rule["script"] == f"scripts/{script}.py"
         assert {rule["script"], "src/headcount/base/command.py"} <= set(rule["code"])
         made = {out.module for out in outputs if f"results/tiny/{out.files[0]}" in rule["output"]}

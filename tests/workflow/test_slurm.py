@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from project_copy import ProjectCopy
-from slurm_cluster import SlurmCluster, available, run, told, wait_for
+from project_copy import ProjectCopy, wait_until
+from slurm_cluster import SlurmCluster, available, run, told
 
 pytestmark = [
     pytest.mark.slow,
@@ -79,11 +79,11 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(tmp_p
             (lambda job: run("scancel", job), "CANCELLED"),
             (out_of_time, "TIMEOUT"),
         ):
-            wait_for(lambda word=word: log.exists() and word in log.read_text(), 240)
+            wait_until(lambda word=word: log.exists() and word in log.read_text(), 240)
             job = training()
             stop(job)
             # A minute, up to 30 s until SLURM looks, and its KillWait.
-            wait_for(lambda job=job: job not in cluster.queue(), 150)
+            wait_until(lambda job=job: job not in cluster.queue(), 150)
             assert cluster.state(job) == state
             word = "going on from update"
         output, _ = process.communicate(timeout=400)
@@ -105,7 +105,7 @@ def test_two_processes_of_a_training_have_a_node_each(tmp_path):
     target, log = f"{RUN}/model/weights.safetensors", copy.folder / LOG
     with SlurmCluster(tmp_path / "slurm"):
         process = copy.start(target, *PROFILE, *SOON, *ASKED)
-        wait_for(lambda: log.exists() and "update 50/" in log.read_text(), 240)
+        wait_until(lambda: log.exists() and "update 50/" in log.read_text(), 240)
         steps = told("squeue", "-h", "-s", "-o", "%j %N").splitlines()
         output, _ = process.communicate(timeout=400)
         assert process.returncode == 0, output

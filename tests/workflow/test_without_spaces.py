@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from itertools import product
 from random import Random
 
@@ -64,18 +63,13 @@ def text() -> dict[str, list[tuple[str, str]]]:
     return {"train": [*good, *bad, *kept], "dev": spaced[:40], "test": spaced[40:]}
 
 
-def words(line: str, unspaced: str) -> list[str]:
-    """Words of a line of Chinese, found without the project: spaces end them."""
-    if unspaced == "characters":
-        return list(line.replace(" ", ""))
-    return [word for part in line.split() for word in sys.modules["jieba"].lcut(part)]
+def characters(line: str) -> str:
+    return " ".join(line.replace(" ", ""))
 
 
-@pytest.fixture(params=["characters", "jieba"])
-def scored(request, tmp_path) -> tuple[ProjectCopy, str]:
-    """A copy of the project in which the pair is trained and scored, and how words are found."""
-    if request.param == "jieba":
-        pytest.importorskip("jieba", reason="the extra zh")
+@pytest.fixture
+def scored(tmp_path) -> ProjectCopy:
+    """A copy of the project in which the pair is trained and scored."""
     copy = ProjectCopy(tmp_path / "copy")
     leave_figures_empty(copy)
     (copy.folder / "own").mkdir()
@@ -87,41 +81,33 @@ def scored(request, tmp_path) -> tuple[ProjectCopy, str]:
             (copy.folder / "own" / f"{split}.{language}").write_text(content, encoding="utf-8")
     with (copy.folder / "config" / "corpora.yaml").open("a") as file:
         file.write(entry)
-    (copy.folder / "config" / "own.yaml").write_text(EXPERIMENT + f"  unspaced: {request.param}\n")
+    (copy.folder / "config" / "own.yaml").write_text(EXPERIMENT)
     copy.shell("snakemake --cores 2 --config experiment=own -- results/own/tables/bleu.csv")
-    return copy, request.param
+    return copy
 
 
 @pytest.mark.slow
 def test_a_pair_without_spaces_is_filtered_trained_and_scored(scored):
-    copy, unspaced = scored
-    counts = json.loads((copy.folder / "data/text/own/mine.en-zh/train.json").read_text())
+    counts = json.loads((scored.folder / "data/text/own/mine.en-zh/train.json").read_text())
     assert (counts["dropped"], counts["pairs_read"], counts["pairs_kept"]) == (DROPPED, 800, 676)
-    tables = copy.folder / "results/own/tables"
+    tables = scored.folder / "results/own/tables"
     rows = list(csv.DictReader((tables / "corpus.csv").open()))
-    found = {row["statistic"]: float(row["value"]) for row in rows if row["split"] == "train"}
-    assert {name: found[f"dropped_{name}"] for name in DROPPED} == DROPPED
-    assert found["dropped_share"] == pytest.approx(124 / 800)
+    train = {row["statistic"]: float(row["value"]) for row in rows if row["split"] == "train"}
+    assert {name: train[f"dropped_{name}"] for name in DROPPED} == DROPPED
+    assert train["dropped_share"] == pytest.approx(124 / 800)
 
-    bpe = copy.folder / "data/bpe/own/mine.en-zh"
-    assert json.loads((bpe / "segmentation.json").read_text())["unspaced"] == unspaced
-    dev = [words(tgt, unspaced) for _, tgt in text()["dev"]]
-    pieces = (bpe / "dev.tgt").read_text(encoding="utf-8").splitlines()
-    assert [line.replace("@@ ", "").split() for line in pieces] == dev
+    pieces = (scored.folder / "data/bpe/own/mine.en-zh/dev.tgt").read_text(encoding="utf-8")
+    dev = [characters(tgt) for _, tgt in text()["dev"]]
+    assert pieces.replace("@@ ", "").splitlines() == dev
 
-    run = copy.folder / "results/own/train/mine.en-zh/baseline/seed1"
+    run = scored.folder / "results/own/train/mine.en-zh/baseline/seed1"
     translations = (run / "translations/test.txt").read_text(encoding="utf-8").splitlines()
     assert len(translations) == 40 and not any(" " in line for line in translations)
     scores = {row["metric"]: row for row in csv.DictReader((tables / "bleu.csv").open())}
     assert "|tok:zh|" in scores["bleu"]["signature"]
     references = [tgt for _, tgt in text()["test"]]
     bleu = BLEU(tokenize="zh").corpus_score(translations, [references]).score
-    joined = [line.replace(" ", "") for line in references]
-    assert BLEU(tokenize="zh").corpus_score(translations, [joined]).score == bleu
-    assert float(scores["bleu"]["score"]) == pytest.approx(bleu, rel=1e-5)
-    own = [
-        [" ".join(words(line, unspaced)) for line in side] for side in (translations, references)
-    ]
-    tokenised = BLEU(tokenize="none", force=True).corpus_score(own[0], [own[1]]).score
+    assert float(scores["bleu"]["score"]) == pytest.approx(bleu, rel=1e-5) and bleu > 50
+    cut = [[characters(line) for line in side] for side in (translations, references)]
+    tokenised = BLEU(tokenize="none", force=True).corpus_score(cut[0], [cut[1]]).score
     assert float(scores["bleu_tok_lc"]["score"]) == pytest.approx(tokenised, rel=1e-5)
-    assert bleu > 50

@@ -66,7 +66,7 @@ def read_warnings(files: Iterable[Path]) -> list[str]:
 
 
 def _jobs(workflow: Any) -> Iterator:
-    """Return the jobs of this run that make files, done or not; tested with Snakemake 9.27.1."""
+    """Return the jobs of this run that make files, done or not. Tested with Snakemake 9.27.1."""
     return (job for job in workflow.dag.needrun_jobs(exclude_finished=False) if job.output)
 
 

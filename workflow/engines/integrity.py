@@ -21,7 +21,7 @@ from headcount.base.errors import UserError
 
 
 def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
-    """Adopt records that DVC brought; raise UserError for files that no job left as they are.
+    """Adopt records that DVC brought. Raise UserError for files that no job left as they are.
 
     `files`: all outputs of the experiment. `trusted`: a person says by `--touch` that files without
     a record are right.
@@ -44,7 +44,7 @@ def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
 
 
 def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> dict[str, str]:
-    """Adopt the records in new packs, and those of doubtful files; return rules by packed output.
+    """Adopt records in new packs and of doubtful files. Return rules by packed output.
 
     A new pack has come by `dvc pull` or `dvc checkout`.
     """

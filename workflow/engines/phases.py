@@ -97,7 +97,7 @@ def _check_makers(jobs: Iterable[Job], phases: Iterable[Phase]) -> None:
 
 
 def _paths(stage: dict, *keys: str) -> list[str]:
-    """Return the paths of a stage's entries; an entry with options is a mapping from its path."""
+    """Return the paths of a stage's entries. An entry with options is a mapping from its path."""
     entries = [entry for key in keys for entry in stage.get(key, [])]
     return [path for entry in entries for path in (entry if isinstance(entry, dict) else [entry])]
 

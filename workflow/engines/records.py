@@ -42,11 +42,10 @@ class _Packed(MetadataRecord):
 
 def check_version() -> None:
     """Raise EnvironmentFault if Snakemake has another version than the one tested."""
-    found = version("snakemake")
-    if found != TESTED:
+    if (installed := version("snakemake")) != TESTED:
         raise EnvironmentFault(
-            f"snakemake {found}: this workflow reads Snakemake's own records, whose form is known "
-            f"for {TESTED} only; pip install snakemake=={TESTED}"
+            f"snakemake {installed}: this workflow reads Snakemake's own records, and knows their "
+            f"form in {TESTED} only; pip install snakemake=={TESTED}"
         )
 
 
@@ -71,7 +70,7 @@ def note_when_finished() -> None:
 
 
 def note(path: str) -> None:
-    """Note the content of a file; forget that of a file that is gone."""
+    """Note the content of a file. Forget that of a file that is gone."""
     if os.path.isfile(path):
         stamp = _stamp(path)
         _write(path, sha256(Path(path)), stamp)
@@ -101,7 +100,7 @@ def is_as_noted(path: str) -> bool:
 
 
 def content(path: str) -> str:
-    """Return the SHA-256 of a file; it is read only if it may have changed since it was noted."""
+    """Return the SHA-256 of a file. It is read only if it may have changed since it was noted."""
     known = _read(path)
     return known["sha256"] if known.get("stamp") == _stamp(path) else sha256(Path(path))
 
@@ -125,7 +124,7 @@ def records_of(outputs: Iterable[str]) -> dict[str, Record]:
 
 
 def unfinished(outputs: Iterable[str]) -> set[str]:
-    """Return the outputs whose job began but did not end; Snakemake makes them again."""
+    """Return the outputs whose job began but did not end. Snakemake makes them again."""
     return _store()._filter_incomplete_keys(outputs)
 
 
@@ -158,7 +157,7 @@ def read_pack(path: Path) -> dict[str, Record]:
 
 
 def take(records: Mapping[str, Record]) -> set[str]:
-    """Adopt packed records of outputs that have the content they name; return these outputs.
+    """Adopt packed records of outputs that have the content they name. Return these outputs.
 
     The outputs get the times at which they were made: in this order no checksums are needed.
     """
@@ -217,7 +216,7 @@ def _stamp(path: str) -> list[int]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """Return a note; nothing if there is none, or if a power cut left it torn."""
+    """Return a note, or nothing if there is none or if a power cut left it torn."""
     try:
         return json.loads(_place(path).read_bytes())
     except (FileNotFoundError, ValueError):

@@ -17,7 +17,7 @@ CONTAINER = (
 
 
 def gpus() -> list[str]:
-    """Return the GPUs that this process may use, as CUDA names them; none if torch uses none."""
+    """Return the GPUs that this process may use, as CUDA names them, or none if torch uses none."""
     if metadata.version("torch").endswith("+cpu"):
         return []
     try:
@@ -40,12 +40,12 @@ def memory_mb() -> int:
 
 
 def slots(devices: list[str], shares: int) -> str:
-    """Return `SLOTS` for so many jobs at a time on these GPUs; empty without a GPU."""
+    """Return `SLOTS` for so many jobs at a time on these GPUs (empty without a GPU)."""
     return ",".join(devices[number % len(devices)] for number in range(shares)) if devices else ""
 
 
 def set_limits(workflow) -> None:
-    """Limit the jobs of this machine together to what it has; `workflow` is Snakemake's own.
+    """Limit the jobs of this machine together to what it has (`workflow` is Snakemake's own).
 
     Memory and GPUs that `--resources` names stay as they are: more shares than GPUs let several
     jobs use one. A job that asks for more than there is gets what there is.
@@ -61,7 +61,7 @@ def set_limits(workflow) -> None:
 
 
 def run_in_turn(workflow) -> None:
-    """Let jobs of one group run one after the other on a cluster; `workflow` is Snakemake's own.
+    """Let jobs of one group run one after the other on a cluster (`workflow` is Snakemake's own).
 
     A group asks for cores, memory and GPU of its largest job, and for the time of all. The profile
     gives every job the one `turn` of its group. Were it not local, the cluster would have one.

@@ -39,7 +39,7 @@ def is_held() -> bool:
 
 
 def hold_folder(held_before: bool = False) -> None:
-    """Take the folder's lock until this process ends; the kernel drops it however it ends.
+    """Take the folder's lock until this process ends. The kernel drops it however it ends.
 
     `held_before`: another run worked here when this one began to plan. Raises EnvironmentFault
     then, or if it still works: Snakemake would make again what the other run has finished.

@@ -67,7 +67,7 @@ class JobResources:
         self._settings, self._size, self._cluster = plan.settings, size_of(plan.settings), cluster
 
     def threads(self, section: str) -> int:
-        """Return the cores that a job uses; a training has threads in each of its processes."""
+        """Return the cores that a job uses. A training has threads in each of its processes."""
         settings = getattr(self._settings, section)
         return getattr(settings, "cores", settings.threads)
 
@@ -83,7 +83,7 @@ class JobResources:
         return {"gpu": int(gpu)} | self._limits(amount, self._size.minutes)
 
     def translating(self) -> dict[str, Any]:
-        """Return the resources of a translation with a whole model; CTranslate2 takes no GPU."""
+        """Return the resources of a translation with a whole model. CTranslate2 takes no GPU."""
         own = self._settings.decode.engine == "headcount"
         return self.job("decode") | ({} if own else {"gpu": 0})
 

@@ -65,32 +65,28 @@ The list of [tables and figures](outputs.md) names their input files by these ki
 
 def files_page() -> str:
     """Return kinds of files with their columns, then the meanings of all columns."""
-    rows = "".join(
-        f"| `{name}` | `{kind.folder}` | {_listed(kind.names)} | {OWNERS[kind.owner]} "
-        f"| {_columns_of(name)} |\n"
-        for name, kind in INPUTS.items()
-    )
+    first: dict[tuple[str, ...], str] = {}  # the kind that has some columns, by these columns
+    rows = []
+    for name, kind in INPUTS.items():
+        named = columns(kind)
+        same = first.setdefault(named, name)
+        shown = listed(named) if same == name or not named else f"as `{same}`"
+        owner = OWNERS[kind.owner]
+        rows.append((f"`{name}`", f"`{kind.folder}`", listed(kind.names), owner, shown))
     parts = [
-        f"{_INTRODUCTION}| kind | folder | files | of | columns |\n|---|---|---|---|---|\n{rows}",
+        _INTRODUCTION + table(("kind", "folder", "files", "of", "columns"), rows),
         "## Columns\n\nOf the files above, and of the CSV of tables and figures, whose first line "
         "names them.\n",
     ]
-    for title, found in meanings().items():
-        rows = "".join(f"| {_names(name)} | {words} |\n" for name, words in found.items())
-        parts.append(f"### {title}\n\n| column | meaning |\n|---|---|\n{rows}")
+    for title, group in meanings().items():
+        rows = [(listed(names.split(", ")), words) for names, words in group.items()]
+        parts.append(f"### {title}\n\n" + table(("column", "meaning"), rows))
     return "\n".join(parts)
 
 
 def columns(kind: Input) -> tuple[str, ...]:
-    """Return the columns of the files of a kind; none for files that are no CSV."""
+    """Return the columns of the files of a kind, or none for files that are no CSV."""
     return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
-
-
-def _columns_of(name: str) -> str:
-    """Return the columns of a kind, or the first kind that has the same ones."""
-    found = columns(INPUTS[name])
-    first = next(each for each, kind in INPUTS.items() if columns(kind) == found)
-    return _listed(found) if first == name or not found else f"as `{first}`"
 
 
 def meanings() -> dict[str, dict[str, str]]:
@@ -105,9 +101,12 @@ def meanings() -> dict[str, dict[str, str]]:
     return groups | {"Measures of heads": measures}
 
 
-def _listed(names: Iterable[str]) -> str:
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    heads = tuple(heads)
+    return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as code, with commas."""
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _names(names: str) -> str:
-    return _listed(names.split(", "))

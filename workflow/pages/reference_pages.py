@@ -1,10 +1,10 @@
 """Pages of the reference that are made from the code."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from pages.files_page import files_page
+from pages.files_page import files_page, listed, table
 
 from headcount.analysis.claims.table import claims_page
 from headcount.analysis.inputs import with_groups
@@ -29,8 +29,6 @@ what its code says, and what was chosen where both are silent. The corpora come 
 in `config/corpora.yaml`. `snakemake -n --config experiment=headmask_ro` lists all jobs of an
 experiment with nothing on disk.
 
-| experiment | content | pairs | seeds | runs | pruned runs |
-|---|---|---|--:|--:|--:|
 """
 
 _TEXT_OF_OUTPUTS = """\
@@ -43,85 +41,83 @@ figure was made. A page is `results/<experiment>/<name>.html`.
 
 A table or figure is made if the experiment has files of all the kinds that it is made from. Kinds
 in brackets are optional. [Files and columns](files.md) lists the files of all kinds. The
-declarations are in `src/headcount/analysis/tables/*.yaml`.
+declarations are in `src/headcount/analysis/tables/*/*.yaml`.
 """
+
+_TEXT_OF_RULES = """\
+# Rules
+
+A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake -n`
+lists the jobs of an experiment. Folders in angle brackets are those of the experiment:
+`<results>` is `results/<experiment>`.
+"""
+
+_TEXT_OF_EXIT_CODES = """\
+# Exit codes
+
+Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
+`snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
+refuses its command line, its code is 1.
+
+"""
+_CTRL_C = "Ctrl-C ended the command. At the first, a training saves its state."
 
 
 def outputs_page() -> str:
     """Return the list of all tables and figures, with the kinds of files they are made from."""
     parts = [_TEXT_OF_OUTPUTS]
     for chapter in chapters():
-        rows = [("name", "form", "content", "made from"), ["---"] * 4]
+        rows = []
         for output in chapter.outputs:
             uses = with_groups(tuple(output.kinds[len(output.required) :]))
             kinds = [*with_groups(output.required), *(f"({kind})" for kind in uses)]
             rows.append((f"`{output.name}`", output.form, output.title, ", ".join(kinds)))
-        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{lines}")
+        shown = table(("name", "form", "content", "made from"), rows)
+        parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{shown}")
     return "\n".join(parts)
 
 
 def rules_page() -> str:
     """Return the list of all rules by file, with the inputs and outputs of the file."""
-    parts = [
-        "# Rules\n",
-        "A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake -n`\n"
-        "lists the jobs of an experiment. Folders in angle brackets are those of the experiment:\n"
-        "`<results>` is `results/<experiment>`.\n",
-    ]
+    parts = [_TEXT_OF_RULES]
     for file in sorted(RULES.glob("*.smk")):
         text = file.read_text(encoding="utf-8")
-        said = re.sub(r"^# ?", "", _HEADER.match(text)[0], flags=re.M)
-        rows = "".join(f"| `{name}` | {base} | {text_} |\n" for name, base, text_ in _rules(text))
-        table = f"| rule | based on | content |\n|---|---|---|\n{rows}"
-        parts.append(f"## `{file.name}`\n\n```text\n{said}```\n\n{table}")
-    rows = "".join(f"| `{each.name}` | {each.title} |\n" for each in chapters())
-    listed = f"| rule | tables and figures |\n|---|---|\n{rows}"
+        header = re.sub(r"^# ?", "", _HEADER.match(text)[0], flags=re.M)
+        rows = [
+            (f"`{rule['name']}`", listed(filter(None, [rule["base"]])), rule["text"])
+            for rule in _RULE.finditer(text)
+        ]
+        shown = table(("rule", "based on", "content"), rows)
+        parts.append(f"## `{file.name}`\n\n```text\n{header}```\n\n{shown}")
+    rows = [(f"`{chapter.name}`", chapter.title) for chapter in chapters()]
     parts.append(
-        f"## Chapters\n\nEach chapter of [tables and figures](outputs.md) is a rule.\n\n{listed}"
+        "## Chapters\n\nEach chapter of [tables and figures](outputs.md) is a rule.\n\n"
+        + table(("rule", "tables and figures"), rows)
     )
     return "\n".join(parts)
 
 
-def _rules(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield name, base rule and docstring of every rule in a file."""
-    for rule in _RULE.finditer(text):
-        base = f"`{rule['base']}`" if rule["base"] else ""
-        yield rule["name"], base, rule["text"]
-
-
 def exit_codes_page() -> str:
     """Return the list of exit codes."""
-    known = [errors.UserError, errors.EnvironmentFault]
-    rows = "".join(f"| {each.exit_code} | {each.__doc__} |\n" for each in known)
-    stopped = errors.Interrupted.__doc__
-    return f"""# Exit codes
-
-Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
-`snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
-refuses its command line, its code is 1.
-
-| code | when |
-|---|---|
-| 0 | All is done. |
-| 1 | A bug: the message is a traceback. |
-{rows}| 128 + signal | {stopped} |
-| 130 | Ctrl-C ended the command: at once, but for a training, which saves its state at the first. |
-
-{errors.__doc__.removeprefix("Faults that are not bugs. ")}
-"""
+    known = (errors.UserError, errors.EnvironmentFault)
+    rows = [("0", "All is done."), ("1", "A bug: the message is a traceback.")]
+    rows += [(str(fault.exit_code), fault.__doc__) for fault in known]
+    rows += [("128 + signal", errors.Interrupted.__doc__), ("130", _CTRL_C)]
+    rest = errors.__doc__.removeprefix("Faults that are not bugs. ")
+    return f"{_TEXT_OF_EXIT_CODES}{table(('code', 'when'), rows)}\n{rest}\n"
 
 
 def papers_page() -> str:
     """Return the table of the papers' experiments."""
-    rows = ""
-    for name in experiment_names(CONFIG):
-        if name.startswith(OF_PAPERS):
-            found = load_experiment(name, CONFIG)
-            texts = ", ".join(found.pairs or [found.classifiers.corpus])
-            counts = [len(found.seeds), len(found.runs) if found.pairs else 0, len(found.pruned)]
-            rows += f"| `{name}` | {found.title} | {texts} | {' | '.join(map(str, counts))} |\n"
-    return _TEXT_OF_PAPERS + rows
+    rows = []
+    for name in (name for name in experiment_names(CONFIG) if name.startswith(OF_PAPERS)):
+        settings = load_experiment(name, CONFIG)
+        texts = ", ".join(settings.pairs or [settings.classifiers.corpus])
+        runs = settings.runs if settings.pairs else []
+        counts = [str(len(items)) for items in (settings.seeds, runs, settings.pruned)]
+        rows.append((f"`{name}`", settings.title, texts, *counts))
+    heads = ("experiment", "content", "pairs", "seeds", "runs", "pruned runs")
+    return _TEXT_OF_PAPERS + table(heads, rows)
 
 
 PAGES: dict[str, Callable[[], str]] = {

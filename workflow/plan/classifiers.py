@@ -1,8 +1,8 @@
 """Classifiers of an experiment: where they come from, and the files of their jobs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
-from itertools import product
 
 from plan.layout import Layout, Wildcards
 from plan.raw import Source, own_folder
@@ -23,7 +23,6 @@ class Classifiers:
         """`layout`: the folders of the experiment."""
         self._layout = layout
         self._settings = settings.classifiers
-        self._seeds = settings.seeds
         self.models = self._settings.models
         self.fine_tuned = [name for name, model in self.models.items() if model.fine_tune]
         self.corpora = [self._settings.corpus] if self.models else []
@@ -87,5 +86,4 @@ class Classifiers:
 
     def folders(self, phase: str) -> list[tuple[str, str]]:
         """Return corpus and folder of a phase's files of every model, by model and seed."""
-        owners = product(self.corpora, self.models, self._seeds)
-        return [(names[0], self._layout.run(phase, *names)) for names in owners]
+        return replace(self._layout, pairs=self.corpora).folders(phase, self.models)

@@ -10,7 +10,7 @@ from headcount.base.errors import UserError
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import Pair, parse_pair, require
+from headcount.base.settings.names import parse_pair, require
 from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
 from headcount.base.settings.text.corpora import Corpus
 
@@ -19,7 +19,7 @@ _NEEDED = ("config.json", WEIGHTS)  # of a folder of one's own that is not there
 
 
 class Imported:
-    """The imported model of one experiment; nothing, where its models start at random."""
+    """The imported model of one experiment, if it has one."""
 
     def __init__(self, settings: Experiment, corpora: Mapping[str, Corpus]):
         """Raise UserError for a model that models.yaml does not have, and for tokenised text."""
@@ -36,31 +36,17 @@ class Imported:
                     f"pairs: {pair}: expected plain text for the imported model {self.name}, found "
                     "a corpus that is tokenised already; name another"
                 )
-            self._check_languages(pair)
 
-    def _check_languages(self, pair: Pair) -> None:
-        """Raise UserError where the model's folder, if it is there, is of other languages."""
-        from headcount_hf.pretrained.families import check_languages  # of imported models alone
+    def check_files(self) -> None:
+        """Raise UserError for a tokenizer's file in the model's own folder that has no checksum.
 
-        codes = [self._models[self.name].codes.get(language) for language in pair[1:]]
-        check_languages(self._folder(self.name), pair[1:], codes)
-
-    def check_sizes(self) -> None:
-        """Raise UserError for other sizes than those in the model's folder, if that is here.
-
-        So for a file of its own folder that says how text is cut and is not among pinned `files`.
+        The copy would lack it, and text would be cut in another way.
         """
         for name in self.names:
-            from headcount_hf.pretrained.families import (  # without torch
-                CONFIG,
-                TOKENIZER,
-                check_sizes,
-                settings_files,
-            )
+            from headcount_hf.pretrained.families import TOKENIZER, settings_files  # without torch
 
-            model, folder = self._models[name], self._folder(name)
-            if (folder / CONFIG).exists():
-                check_sizes(folder, self._settings.model.sizes)
+            model = self._models[name]
+            folder = Path(model.path or "")
             here = [*settings_files(folder), *folder.glob(TOKENIZER)] if model.path else []
             lacking = [path for path in here if model.files and path.name not in model.files]
             if lacking:
@@ -68,9 +54,6 @@ class Imported:
                     f"{MODELS}: {name}: files: expected {lacking[0].name}, which is in {folder}, "
                     "found none; scripts/describe_model.py prints all files with their SHA-256"
                 )
-
-    def _folder(self, name: str) -> Path:
-        return Path(self._models[name].path or Path(self.source(name).manifest).parent)
 
     def source(self, name: str) -> Source:
         """Return where a model comes from."""
@@ -116,5 +99,5 @@ class Imported:
         return pairs if self.name else []
 
     def measuring_flags(self) -> list[str]:
-        """Return flags for its dev loss; the lengths of trainings do not matter."""
+        """Return flags for its dev loss. The lengths of trainings do not matter."""
         return as_flags(self._settings.train, "batch_tokens", "device", "threads")

@@ -50,7 +50,7 @@ def _values(plan: Plan, pair: str, names: Iterable[str]) -> Values:
     """Return the values of wildcards whose values depend on the pair, and seeds."""
     of_pair = {"split": plan.splits, "test": plan.tests, "treebank": plan.raw.treebanks}
     return {"seed": plan.settings.seeds} | {
-        name: of_pair[name](pair) for name in names if name in of_pair
+        name: of_pair[name]({"pair": pair}) for name in names if name in of_pair
     }
 
 

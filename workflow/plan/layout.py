@@ -1,4 +1,4 @@
-"""Paths of an experiment's files; no other module puts a path together."""
+"""Paths of an experiment's files. No other module puts a path together."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class Layout:
         return f"results/{self.experiment}"
 
     def run(self, phase: str, pair: str = "{pair}", run: str = "{run}", seed="{seed}") -> str:
-        """Return the folder of a run in a phase; parts that are not given stay wildcards."""
+        """Return the folder of a run in a phase. Parts that are not given stay wildcards."""
         return f"{self.results}/{phase}/{pair}/{run}/seed{seed}"
 
     def beside(self, phase: str, w: Wildcards, run: str, *names: str) -> list[str]:

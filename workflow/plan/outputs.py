@@ -9,7 +9,7 @@ from plan.plan import BASE, Plan
 from snakemake.io import report
 
 from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
-from headcount.analysis.outputs import SHOWN, Chapter, Output, chapters
+from headcount.analysis.outputs import SHOWN, Chapter, chapters
 from headcount.base.settings.flags import as_flags
 
 
@@ -44,11 +44,14 @@ class Outputs:
         outputs = (output for chapter in made for output in chapter.outputs)
         return [output.files[-1] for output in outputs if output.form in SHOWN]
 
-    def listed(self, chapter: Chapter, output: Output) -> Any:
-        """Return the first file of an output, marked for Snakemake's report."""
-        labels = {"form": output.form, "name": output.name, "title": output.title}
-        file = f"{self._plan.layout.results}/{output.files[0]}"
-        return report(file, category=chapter.title, labels=labels)
+    def files(self, chapter: Chapter) -> list[Any]:
+        """Return all files of a chapter. The first of each output is in Snakemake's report."""
+        files: list[Any] = []
+        for output in chapter.outputs:
+            first, *others = (f"{self._plan.layout.results}/{file}" for file in output.files)
+            labels = {"form": output.form, "name": output.name, "title": output.title}
+            files += [report(first, category=chapter.title, labels=labels), *others]
+        return files
 
     def flags(self, chapter: Chapter) -> list[str]:
         """Return the sections of the settings that a chapter takes, as flags."""
@@ -85,7 +88,7 @@ class Outputs:
             ("<measure>", lambda _: self._measures),
         ):
             if word in name:
-                return [name.replace(word, value) for value in values(pair)]
+                return [name.replace(word, value) for value in values({"pair": pair})]
         return [name]
 
 

@@ -31,6 +31,8 @@ def complete(rules: Iterable[Any], all_jobs: Iterable[tuple[str, Values]]) -> No
         CODE[rule.name] = params.get("code") or code(script)
         missing = {"script": script, "code": CODE[rule.name]}
         rule.set_params(**{name: value for name, value in missing.items() if name not in params})
+        # Snakemake documents none of these setters. They are tested with 9.27.1: without one of
+        # them every plan fails, and with it tests/workflow/test_rules.py.
         rule.log_modifier = rule.benchmark_modifier = rule.output_modifier
         rule.set_log(f"<logs>/{rule.name}/{_job(rule)}.log")
         rule.benchmark = f"<benchmarks>/{rule.name}/{_job(rule)}.tsv"

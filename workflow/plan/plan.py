@@ -17,7 +17,6 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.names import parse_pair
-from headcount.base.settings.reading.reader import at_key_of
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.text.corpora import (
     Corpus,
@@ -54,13 +53,14 @@ class Plan:
         if not dry:
             self._check_extras()
         self.pruning = Pruning(self.layout, self.settings)
+        self.name_runs()
 
     def _sources(self) -> Iterator[tuple[Source, list[str]]]:
         """Yield all raw data, with files that depend on them."""
         for pair in self.settings.pairs:
-            text, bpe = self.layout.text(pair), self.layout.bpe(pair)
-            yield self.raw.of(pair), [f"{text}/{split}.src" for split in self.splits(pair)]
-            for name in self.raw.treebanks(pair):
+            text, bpe, w = self.layout.text(pair), self.layout.bpe(pair), {"pair": pair}
+            yield self.raw.of(pair), [f"{text}/{split}.src" for split in self.splits(w)]
+            for name in self.raw.treebanks(w):
                 yield self.raw.of_tree(name), [f"{bpe}/trees/{name}.jsonl"]
         for corpus in self.classifiers.corpora:
             text = self.layout.text(corpus)
@@ -83,8 +83,7 @@ class Plan:
             from headcount.scoring.bleu import bleu_metric  # slow, and no other language needs it
 
             bleu_metric(language)
-        with at_key_of(file):
-            self.imported.check_sizes()
+        self.imported.check_files()
 
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
@@ -93,61 +92,38 @@ class Plan:
             for language in languages:  # jieba
                 uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
 
-    @property
-    def runs(self) -> list[str]:
-        """Names of the training runs."""
-        return labels(self.settings.runs)
+    def name_runs(self) -> None:
+        """Set the names of training runs, pruned runs, and runs that are ablated, by their use.
 
-    @property
-    def same_heads(self) -> list[str]:
-        """Names of the training runs with as many heads as `model` has."""
-        return labels([run for run in self.settings.runs if run.attention_heads is None])
+        `same_heads` have as many heads as `model`. Of the runs whose heads are removed without
+        further training, `measured` are measured in more ways, `timed` are timed with fewer and
+        fewer heads, and `profiled` are pruned at points of their training as well.
+        """
+        settings, ablation = self.settings, self.settings.ablation
+        self.runs = labels(settings.runs)
+        self.same_heads = labels([run for run in settings.runs if run.attention_heads is None])
+        self.pruned = labels(settings.pruned)
+        self.ablated = labels(ablation.runs)
+        self.measured = self.ablated if ablation.measures else []
+        self.timed = self.ablated if settings.speed.batch_sizes else []
+        self.profiled = self.ablated if ablation.updates else []
 
-    @property
-    def pruned(self) -> list[str]:
-        """Names of the pruned runs."""
-        return labels(self.settings.pruned)
-
-    @property
-    def ablated(self) -> list[str]:
-        """Names of the runs whose heads are removed without further training."""
-        return labels(self.settings.ablation.runs)
-
-    @property
-    def measured(self) -> list[str]:
-        """Names of the ablated runs whose heads are measured in more ways."""
-        return self.ablated if self.settings.ablation.measures else []
-
-    @property
-    def timed(self) -> list[str]:
-        """Names of the ablated runs that are timed with fewer and fewer heads."""
-        return self.ablated if self.settings.speed.batch_sizes else []
-
-    @property
-    def profiled(self) -> list[str]:
-        """Names of the ablated runs that are pruned at points of their training as well."""
-        return self.ablated if self.settings.ablation.updates else []
-
-    def tests(self, pair: str) -> list[str]:
+    def tests(self, w: Wildcards) -> list[str]:
         """Return the names of a pair's test sets."""
-        corpus, src, tgt = parse_pair(pair)
+        corpus, src, tgt = parse_pair(w["pair"])
         return test_sets(self.corpora[corpus], src, tgt)
 
-    def splits(self, pair: str) -> list[str]:
+    def splits(self, w: Wildcards) -> list[str]:
         """Return the names of all splits of a pair, training first."""
-        return ["train", "dev", *self.tests(pair)]
-
-    def tests_of(self, w: Wildcards) -> list[str]:
-        """Return the names of the pair's test sets."""
-        return self.tests(w["pair"])
+        return ["train", "dev", *self.tests(w)]
 
     def held_out(self, w: Wildcards) -> list[str]:
-        """Return the splits whose sources the training text must not contain; none for others."""
-        return self.splits(w["pair"])[1:] if w["split"] == "train" else []
+        """Return the splits that training text must not repeat (none for other splits)."""
+        return self.splits(w)[1:] if w["split"] == "train" else []
 
     def masking_tests(self, w: Wildcards) -> list[str]:
         """Return the test sets that are translated under masks: those named, or the first."""
-        named, tests = self.settings.masking.test_sets, self.tests_of(w)
+        named, tests = self.settings.masking.test_sets, self.tests(w)
         return [test for test in tests if test in named] if named else tests[:1]
 
     def ablation_tests(self, w: Wildcards) -> list[str]:
@@ -161,10 +137,6 @@ class Plan:
     def ablation_texts(self, w: Wildcards) -> list[str]:
         """Return the texts that ablation reads: dev, and the two test sets."""
         return list(dict.fromkeys(["dev", *self.ablation_tests(w)]))
-
-    def treebanks(self, w: Wildcards) -> list[str]:
-        """Return the names of the pair's treebanks."""
-        return self.raw.treebanks(w["pair"])
 
     def own_files(self, w: Wildcards) -> list[str]:
         """Return the files of one's own that the raw data of `w` are copies of."""

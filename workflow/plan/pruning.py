@@ -1,4 +1,4 @@
-"""Pruned runs of an experiment: their inputs, and the order in which long jobs start."""
+"""Pruned runs of an experiment: their inputs, and which jobs start first."""
 
 from plan.layout import Layout, Wildcards
 
@@ -24,7 +24,6 @@ class Pruning:
         # Names are made once: many jobs ask for those of other runs.
         self._start = {name: run.start for name, run in self.runs.items()}
         self._gates = {name: label(run.gates_run) for name, run in self.runs.items()}
-        self._waiting = self._runs_waiting()
 
     def named(self, *methods: str) -> list[str]:
         """Return the runs made by these methods: gates, scratch, importance, random, subset."""
@@ -95,31 +94,13 @@ class Pruning:
         """Return settings of trainings from scratch: as many updates in total as a gates run."""
         return self.settings.gates.from_scratch(self.settings.train)
 
-    def urgency(self, w: Wildcards) -> float:
-        """Return the updates from a run's start to the end of the longest chain that waits for it.
-
-        Long chains start first, so that no long job is left to run alone at the end.
-        """
-        name = w["run"]
-        after = max((self.urgency({"run": next_}) for next_ in self._waiting[name]), default=0)
-        return self.updates(name) + after
-
-    def ranking_urgency(self, w: Wildcards) -> float:
-        """Return the updates of the longest run that waits for the importance of a run's heads."""
-        waiting = (n for n in self.named("importance") if self._start[n] == w["run"])
-        return max(map(self.updates, waiting), default=0)
-
-    def _runs_waiting(self) -> dict[str, list[str]]:
-        """Return the names of the runs that start when a run has ended, for all runs."""
-        waiting: dict[str, list[str]] = {name: [] for name in [*self.trained, *self.runs]}
-        for name, gates in self._gates.items():
-            before = self._start[name] if name == gates else gates
-            if before in waiting:  # nothing waits for random weights
-                waiting[before].append(name)
-        return waiting
+    def urgency(self, w: Wildcards) -> int:
+        """Return the number of runs that wait for a run or for its ranking: most start first."""
+        own = {name: {self._start[name], self._gates[name]} - {name} for name in self.runs}
+        return sum(w["run"] in before for before in own.values())
 
     def updates(self, name: str) -> float:
-        """Return the updates of a run, with its first passes; 0 for an unchanged imported model."""
+        """Return the updates of a run with its first passes (0 for an unchanged imported model)."""
         settings = self.settings
         if name in self.runs:
             run = self.runs[name]

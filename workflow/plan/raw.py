@@ -50,7 +50,7 @@ class Raw:
     """Corpora by their names, and the treebanks of one experiment, `<corpus>.<treebank>`."""
 
     def __init__(self, trees: list[str], corpora: Mapping[str, Corpus]):
-        """`trees`: the settings' treebanks; an empty list stands for a corpus's own test set."""
+        """`trees`: the settings' treebanks. An empty list stands for a corpus's own test set."""
         self._trees = trees
         self._corpora = corpora
 
@@ -70,15 +70,15 @@ class Raw:
         rule = self._corpora[parse_pair(w["pair"]).corpus].draw.get(w["split"])
         return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
 
-    def treebanks(self, pair: str) -> list[str]:
+    def treebanks(self, w: Mapping[str, str]) -> list[str]:
         """Return the treebanks in the language of a pair's source, in the settings' order."""
-        corpus, src, _ = parse_pair(pair)
+        corpus, src, _ = parse_pair(w["pair"])
         names = self._trees or ([f"{corpus}.test"] if self._corpora[corpus].generator else [])
         parts = [name.partition(".") for name in names]
         return ["".join(p) for p in parts if self._corpora[p[0]].tree_languages[p[2]] == src]
 
     def of_tree(self, treebank: str) -> Source:
-        """Return a treebank as a corpus with one split; or the generated corpus it comes with."""
+        """Return a treebank as a corpus with one split, or the generated corpus with its trees."""
         corpus, _, name = treebank.partition(".")
         tree = self._corpora[corpus].trees.get(name)
         if tree is None:
@@ -95,7 +95,7 @@ class Raw:
 
 
 def own_folder(folder: str, patterns: Iterable[str], needed: Iterable[str]) -> list[str]:
-    """Return the files of a model's own folder; those that it needs if it is not there."""
+    """Return the files of a model's own folder, or the files that it needs if there is none."""
     paths = [path for pattern in patterns for path in Path(folder).glob(pattern)]
     return [f"{folder}/{name}" for name in sorted({path.name for path in paths} or {*needed})]
 

@@ -12,8 +12,7 @@ for chapter in outputs.chapters:
         input:
             **outputs.inputs(chapter),
         output:
-            [outputs.listed(chapter, item) for item in chapter.outputs],
-            [f"<results>/{file}" for item in chapter.outputs for file in item.files[1:]],
+            outputs.files(chapter),
         params:
             script="scripts/analysis.py",
             code=code("scripts/analysis.py", *chapter.modules),
@@ -37,8 +36,7 @@ rule claims:
         [file for file in made if file.endswith(".csv")],
         list(outputs.inputs(outputs.claims).values()),
     output:
-        [outputs.listed(outputs.claims, item) for item in outputs.claims.outputs],
-        [f"<results>/{file}" for item in outputs.claims.outputs for file in item.files[1:]],
+        outputs.files(outputs.claims),
     params:
         code=code("scripts/claims.py", *outputs.claims.modules),
         folder=subpath(output[0], parent=True),
@@ -55,8 +53,7 @@ rule cost:
     input:
         made,
     output:
-        [outputs.listed(outputs.cost, item) for item in outputs.cost.outputs],
-        [f"<results>/{file}" for item in outputs.cost.outputs for file in item.files[1:]],
+        outputs.files(outputs.cost),
     params:
         code=code("scripts/cost.py", *outputs.cost.modules),
         benchmarks=f"{plan.layout.results}/benchmarks",

@@ -30,7 +30,7 @@ use rule relevance as importance with:
     output:
         values="<heads>/importance.csv",
         about="<heads>/importance.json",
-    priority: plan.pruning.ranking_urgency
+    priority: plan.pruning.urgency
     threads: needs.threads("importance")
     resources:
         **needs.job("importance"),

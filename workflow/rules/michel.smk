@@ -13,6 +13,9 @@ use rule importance as loss_change with:
         values="<masking>/loss_change.csv",
         about="<masking>/loss_change.json",
     priority: 0
+    params:
+        script="scripts/importance.py",
+        settings=["--measure", "loss_change", *plan.section("importance")],
 
 
 use rule masking as ablation with:
@@ -29,7 +32,7 @@ use rule masking as ablation with:
         settings=plan.ablation_flags("sentences"),
 
 
-use rule loss_change as more_measures with:
+use rule importance as more_measures with:
     """Measure the heads of one model in more ways, on the pairs of importance."""
     output:
         values="<masking>/measures.csv",
@@ -38,6 +41,7 @@ use rule loss_change as more_measures with:
         about_fisher="<masking>/measures_fisher.json",
         means="<masking>/measures_means.csv",
         about_means="<masking>/measures_means.json",
+    priority: 0
     params:
         settings=plan.section("importance", "measures"),
 

@@ -20,6 +20,7 @@ use rule train as gates with:
         **PRUNED,
         gates="<pruned>/gates.csv",
     params:
+        script="scripts/prune.py",
         init_from=given("init_from/"),
         settings=plan.section("train", "gates"),
 
@@ -40,6 +41,7 @@ use rule train as gates_from_none with:
         **PRUNED,
         gates="<pruned>/gates.csv",
     params:
+        script="scripts/prune.py",
         init_from=[],
         settings=plan.section("model", "train", "gates"),
 
@@ -52,6 +54,7 @@ use rule train as scratch with:
     output:
         **PRUNED,
     params:
+        script="scripts/prune.py",
         init_from=[],
         given=given("kept"),
         settings=plan.scratch_flags,

@@ -27,7 +27,7 @@ rule roles:
     input:
         multiext("<bpe>/", *ROLES),
         **model_in("<trained>"),
-        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.treebanks),
+        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.raw.treebanks),
     output:
         multiext("<heads>/", *ROLES_FILES),
     threads: needs.threads("roles")
@@ -46,9 +46,10 @@ use rule roles as pruned_roles with:
     """Measure what the heads do that are left in the gates runs of one pair and seed."""
     input:
         multiext("<bpe>/", *ROLES),
-        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.treebanks),
+        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.raw.treebanks),
         models=[f"{folder}/model/{name}" for folder in PENALISED for name in MODEL_FILES],
     output:
         [f"{folder}/{name}" for folder in PENALISED for name in ROLES_FILES],
     params:
+        script="scripts/roles.py",
         models=made_in("--runs"),

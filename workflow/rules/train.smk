@@ -59,13 +59,13 @@ rule translate:
 rule bleu:
     """Score a run's translations of all test sets."""
     input:
-        translations=each("<run>/translations/{test}.txt", test=plan.tests_of),
-        facts=each("<run>/translations/{test}.json", test=plan.tests_of),
-        references=each("<text>/{test}.tgt", test=plan.tests_of),
+        translations=each("<run>/translations/{test}.txt", test=plan.tests),
+        facts=each("<run>/translations/{test}.json", test=plan.tests),
+        references=each("<text>/{test}.tgt", test=plan.tests),
     output:
         "<run>/bleu.json",
     params:
-        tests=plan.tests_of,
+        tests=plan.tests,
         words=plan.words,
     shell:
         "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q} {params.words:q}"

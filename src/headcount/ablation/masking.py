@@ -36,52 +36,44 @@ def write_masking(
 ) -> None:
     """Write BLEU under every mask of the experiment, see `write_points`.
 
-    `rankings`: importance.csv by name, `own` and, where it is another's, `baseline`; `seed` is
-    that of the random masks. Raises UserError, before anything is translated, if there are more
-    groups than heads, `own` is another model's, a test set has no sentence or its sides differ in
-    length.
+    `rankings`: importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the
+    random masks. Raises UserError, before anything is translated, if there are more groups than
+    heads or `own` is another model's.
     """
     masked = inputs.load()
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
     sets = [point.heads for point in points]
-    found = {name: masked.compare(test, sets) for name, test in tests.items()}
-    write_points(masked, tests, points, found, COLUMNS, out, origin)
+    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
+    write_points(masked, tests, points, scores, COLUMNS, out, origin)
 
 
 def read_rankings(
     rankings: Mapping[str, Path], model: ModelFolder, grid: HeadGrid
 ) -> dict[str, Ranking]:
-    """Heads, most important first, by name. Raises UserError if `own` is another model's."""
-    found = {}
-    for name, path in rankings.items():
-        values = (
-            read_importance(path, model, grid)
-            if name == "own"
-            else read_head_values(path, "importance", grid)
-        )
-        found[name] = rank_heads(values)
-    return found
+    """Return heads, most important first, by name. Raises UserError if `own` is another model's."""
+    values = {
+        name: read_importance(path, model, grid)
+        if name == "own"
+        else read_head_values(path, "importance", grid)
+        for name, path in rankings.items()
+    }
+    return {name: rank_heads(importance) for name, importance in values.items()}
 
 
 def list_points(
     grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
 ) -> list[Point]:
-    """The sets of each ranking, then the random ones, which are every model's, as `own`.
+    """Return the sets of each ranking, then the random sets, the same for every model, as `own`.
 
     Cells are ranking, order, index and draw.
     """
-    sets = [
-        (name, each)
-        for name, ranking in rankings.items()
-        for each in ranked_sets(ranking, settings.groups)
-    ]
+    sets = {name: ranked_sets(ranking, settings.groups) for name, ranking in rankings.items()}
+    named = [(name, heads) for name, of_name in sets.items() for heads in of_name]
     control = random_sets(grid.size, settings.groups, settings.draws, seed)
-    sets += [("own", each) for each in control]
-    return [
-        Point((name, each.order, each.index, each.draw or ""), each.heads) for name, each in sets
-    ]
+    named += [("own", heads) for heads in control]
+    return [Point((name, s.order, s.index, s.draw or ""), s.heads) for name, s in named]
 
 
 def write_untuned(
@@ -93,20 +85,19 @@ def write_untuned(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write what pruning costs without fine-tuning, by masks, see `write_points`.
+    """Write the cost of pruning without fine-tuning, by masks, see `write_points`.
 
-    `importance`: importance.csv of the model; `gates`: heads.csv of each gates run that started
-    from it; `seed` is that of the random heads. Raises UserError, before anything is translated,
-    if importance is another model's, gates are of other heads, a test set has no sentence or its
-    sides differ in length.
+    `importance`: importance.csv of the model. `gates`: heads.csv of each gates run that started
+    from it. `seed`: of the random heads. Raises UserError, before anything is translated, if
+    importance is another model's or gates are of other heads.
     """
     masked = inputs.load()
     ranks = read_importance(importance, inputs.model, masked.grid)
     points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
     sets = [point.heads for point in points]
-    found = {name: masked.compare(test, sets) for name, test in tests.items()}
-    write_points(masked, tests, points, found, UNTUNED_COLUMNS, out, origin)
+    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
+    write_points(masked, tests, points, scores, UNTUNED_COLUMNS, out, origin)
 
 
 def list_untuned(
@@ -116,15 +107,15 @@ def list_untuned(
     draws: int,
     seed: int,
 ) -> list[Point]:
-    """The heads that each gates run closed; of its scope as many of least importance, and random.
+    """Return the heads that each gates run closed, as many by importance, and as many at random.
 
-    Cells are order (gates, ranked or drawn), run and draw, from 1.
+    All are of the scope of the run. Cells are order (gates, ranked or drawn), run and draw, from 1.
     """
     points = []
     for run, path in gates.items():
         by_rank = run.model_copy(update={"method": "importance"})
         kept = read_gates(path, grid), as_many_heads(by_rank, path, grid, importance, seed)
-        closed, ranked = (tuple(np.flatnonzero(each == 0).tolist()) for each in kept)
+        closed, ranked = (tuple(np.flatnonzero(gate == 0).tolist()) for gate in kept)
         scope = [place for place, head in enumerate(grid.heads()) if head.kind in run.kinds]
         chosen = [("gates", "", closed), ("ranked", "", ranked)]
         for draw in range(1, draws + 1):

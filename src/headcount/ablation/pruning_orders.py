@@ -1,4 +1,4 @@
-"""In which order heads are pruned, and the sets that this makes."""
+"""Orders in which heads are pruned, and the sets of heads that they make."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 
 ALL = "all"
-"""The scope that is no kind: heads of the whole model."""
+"""The scope of all attention types."""
 
-Rank = Callable[[Heads], np.ndarray]  # importance of the heads left, once some are silent
+Rank = Callable[[Heads], np.ndarray]  # importance of the other heads, with some masked
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Curve:
     Or one set that stands alone. `filled`: pruned heads give their mean output in place of zeros.
     """
 
-    scope: str  # all, or the kind whose heads alone are pruned
+    scope: str  # all, or the attention type whose heads alone are pruned
     order: str  # importance, _raw, _signed or _mean, single, random, one_per_layer, or a measure
     draw: int | None  # number of the random order, from 1
     sets: list[Heads]
     filled: bool = False
 
     def points(self) -> list[Point]:
-        """Its steps; cells are scope, order, index and draw."""
+        """Return its steps. Cells are scope, order, index and draw."""
         cells = (self.scope, self.order)
         return [Point((*cells, n, self.draw or ""), heads) for n, heads in enumerate(self.sets)]
 
@@ -53,20 +53,18 @@ def list_curves(
     signed: Rank | None = None,
     measured: Measured | None = None,
 ) -> Iterator[Curve]:
-    """By importance over all heads and over each kind's; by effect alone; at random; one left.
+    """Yield curves by importance over all heads and of each attention type, by effect, at random.
 
-    `importance` is not normalised, which is an order of its own only if heads are compared by
-    importance that is. So is `signed`, importance without absolute values; without it there is no
-    such order. With what was `measured` more come last, see `_by_measures`.
+    Then all but the best head of each layer. `importance` is not normalised, which is another order
+    if heads are compared by normalised importance. With `signed`, importance without absolute
+    values, and with what was `measured` there are more orders.
     """
-    raw = cache(importance)  # orders begin with the same heads silent, and measuring takes time
+    raw = cache(importance)  # orders begin with the same heads masked, and measuring takes time
     ranking = compared(raw, grid, settings)
     everywhere = list(range(grid.size))
     kinds = [head.kind for head in grid.heads()]
-    scopes = {ALL: everywhere} | {
-        kind: [place for place in everywhere if kinds[place] == kind] for kind in KINDS
-    }
-    for scope, heads in scopes.items():
+    scopes = {kind: [place for place in everywhere if kinds[place] == kind] for kind in KINDS}
+    for scope, heads in {ALL: everywhere, **scopes}.items():
         if heads:
             yield Curve(scope, "importance", None, importance_sets(heads, ranking, settings))
     if settings.normalise != "none":
@@ -76,78 +74,70 @@ def list_curves(
         yield Curve(ALL, "importance_signed", None, ranked)
     least_harm = rank_heads(effects)  # the head without which BLEU is highest goes first
     yield Curve(ALL, "single", None, step_sets(least_harm, settings.steps))
+    counts = [len(heads) for heads in step_sets(everywhere, settings.steps)]
     for draw in range(1, settings.draws + 1):
-        drawn = [
-            drawn_heads(everywhere, len(heads), seed, draw)
-            for heads in step_sets(everywhere, settings.steps)
-        ]
+        drawn = [drawn_heads(everywhere, count, seed, draw) for count in counts]
         yield Curve(ALL, "random", draw, drawn)
     yield Curve(ALL, "one_per_layer", None, [all_but_best(grid, ranking(()))])
     if measured:
-        yield from _by_measures(grid, ranking, measured, settings)
+        yield from _by_measures(grid, measured, settings)
+        by_importance = importance_sets(everywhere, ranking, settings)
+        yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
 
 
-def _by_measures(
-    grid: HeadGrid, ranking: Rank, measured: Measured, settings: AblationSettings
-) -> Iterator[Curve]:
-    """By each measure as it is, harmful heads first; and by importance, with means for zeros.
-
-    Fisher information comes twice, the second time rearranged within layers.
-    """
-    everywhere = list(range(grid.size))
+def _by_measures(grid: HeadGrid, measured: Measured, settings: AblationSettings) -> Iterator[Curve]:
+    """Yield a curve by each measure, and by Fisher information rearranged within layers."""
     for name, values in measured.values.items():
-        sets = step_sets(least_important(everywhere, values), settings.steps)
+        sets = step_sets(least_important(range(grid.size), values), settings.steps)
         yield Curve(ALL, name, None, sets)
         if name == "fisher":
             again = [rearranged(measured.fisher, grid, len(heads)) for heads in sets]
             yield Curve(ALL, "fisher_rearranged", None, again)
-    by_importance = importance_sets(everywhere, ranking, settings)
-    yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
 
 
 def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSettings) -> list[Heads]:
-    """Some heads, the least important first, in steps; ranked anew after each if so wanted."""
+    """Return heads in steps, the least important first, ranked anew after each if so set."""
     if not settings.reestimate:
         return step_sets(least_important(heads, ranking(())), settings.steps)
     silent: list[int] = []
     sets = [()]
     for size in map(len, step_sets(heads, settings.steps)[1:]):
-        left = [head for head in heads if head not in silent]
-        silent += least_important(left, ranking(tuple(sorted(silent))))[: size - len(silent)]
+        rest = [head for head in heads if head not in silent]
+        silent += least_important(rest, ranking(tuple(sorted(silent))))[: size - len(silent)]
         sets.append(tuple(sorted(silent)))
     return sets
 
 
 def all_but_best(grid: HeadGrid, values: np.ndarray) -> Heads:
-    """Every head but the most important one of its kind and layer."""
+    """Return every head but the most important one of its kind and layer."""
     spans = [span for _, _, span in grid.layers() if span.stop > span.start]
     best = {span.start + int(values[span].argmax()) for span in spans}
     return tuple(place for place in range(grid.size) if place not in best)
 
 
 def least_important(heads: Sequence[int], values: np.ndarray) -> list[int]:
-    """Some heads, the least important first; of equal ones the last in flat order first."""
+    """Return heads, the least important first, of equal ones the last in flat order first."""
     wanted = set(heads)
     return [head for head in reversed(rank_heads(values)) if head in wanted]
 
 
 def for_ranking(values: np.ndarray, grid: HeadGrid, settings: AblationSettings) -> np.ndarray:
-    """Importance [heads] as `ablation.normalise` wants it before heads are compared."""
+    """Return importance [heads], normalised by `ablation.normalise`."""
     return normalise_layers(values, grid) if settings.normalise == "layer_l2" else values
 
 
 def compared(importance: Rank, grid: HeadGrid, settings: AblationSettings) -> Rank:
-    """The same importance as it is compared."""
+    """Return the importance after `for_ranking`."""
     return lambda silent: for_ranking(importance(silent), grid, settings)
 
 
 def measured_anew(
     inputs: MaskedInputs, settings: ImportanceSettings
 ) -> Callable[[Transformer, Heads], np.ndarray]:
-    """What measures a model without its silent heads on the sentences that `importance` draws.
+    """Return a function that measures the importance of a model's heads, with some removed.
 
-    It gives the importance of every head, [heads] in flat order, not normalised; 0 of silent ones,
-    which are not there.
+    It uses the sentences that `importance` draws and returns the importance of every head, [heads]
+    in flat order, not normalised, 0 for removed heads.
     """
     text = read_drawn(inputs.pair, settings)
 

@@ -1,1 +1,13 @@
-"""Analysis of results: tidy frames in, tidy frames out."""
+"""Tables, figures, claims and the report, made from results."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import RootModel
+
+from headcount.base.settings.reading.reader import read_settings
+
+
+def read_beside(module: str, content: Any = dict[str, Any]) -> Any:
+    """Return the YAML file beside the file of a module, checked as `content`."""
+    return read_settings(Path(module).with_suffix(".yaml"), RootModel[content]).root

@@ -1,6 +1,6 @@
 """Make the outputs of a chapter from files: data, text, drawing, and the files of each."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,9 @@ from headcount.analysis.frames import Data
 from headcount.analysis.inputs import INPUTS, file_flag
 from headcount.analysis.outputs import Chapter, Output
 from headcount.analysis.writer import write_table
-from headcount.base import command
+from headcount.base.command import Flags
 from headcount.base.files import write_json, write_text
 from headcount.base.settings.flags import add_flags, from_flags
-
-_SCRIPT = "scripts/analysis.py"
 
 
 def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
@@ -30,13 +28,13 @@ def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
         add_flags(parser, section)
 
 
-def write_chapter(chapter: Chapter, args: Namespace) -> None:
-    """Write those outputs of a chapter whose needs are given; `args` are the flags, parsed."""
+def write_chapter(chapter: Chapter, args: Flags) -> None:
+    """Write those outputs of a chapter whose needs are given. `args` are the flags, parsed."""
     files = {kind: getattr(args, kind) for kind in chapter.kinds}
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
     given = chapter.made_from([kind for kind, paths in files.items() if paths])
     inputs = [path for paths in files.values() for path in paths]
-    origin = command.provenance(_SCRIPT, settings, None, inputs, given.modules)
+    origin = args.origin(inputs, modules=given.modules, **settings)
     write_outputs(given, Data(files, settings), args.out, origin)
 
 

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import pandas as pd
-from pydantic import RootModel
 
-from headcount.analysis.collapse import Collapsed
-from headcount.analysis.frames import Data
+from headcount.analysis import read_beside
+from headcount.analysis.collapse import collapses
+from headcount.analysis.frames import Data, Facts, FrameOf, Settings
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
-from headcount.base.settings.reading.reader import read_settings
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
@@ -33,7 +30,7 @@ def note(function: Callable) -> Callable:
 @cache
 def shared_notes() -> dict[str, str]:
     """Return the notes of `captions.yaml` by name."""
-    return read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, str]]).root
+    return read_beside(__file__, dict[str, str])
 
 
 def describe(output: Output, frame: pd.DataFrame, data: Data) -> Text:
@@ -72,7 +69,7 @@ def ours(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @note
-def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
+def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     """Return a sentence on the model and one on the data."""
     model, rows = settings["model"], ours(frame)
     if rows.empty:
@@ -90,14 +87,12 @@ def setting(frame: pd.DataFrame, settings: dict[str, Any]) -> list[str]:
 
 
 @note
-def importance_measure(settings: dict[str, Any]) -> str:
+def importance_measure(settings: Settings) -> str:
     """Return a sentence on how the importance of heads was measured."""
     used, ablation = settings["importance"], settings.get("ablation")
     by_layer = getattr(ablation, "normalise", "") == "layer_l2"
-    layer = ", divided by the L2 norm of its layer and type" if by_layer else ""
-    again = (
-        " It is measured again after each step." if getattr(ablation, "reestimate", False) else ""
-    )
+    layer = ", divided by the L2 norm of its layer and type" * by_layer
+    again = " It is measured again after each step." * getattr(ablation, "reestimate", False)
     return (
         "Importance: derivative of the loss of a sentence (sum over its tokens) by the multiplier "
         f"of a head, {_ABS[used.abs]}, mean over up to {used.sentences} sentence pairs of "
@@ -106,7 +101,7 @@ def importance_measure(settings: dict[str, Any]) -> str:
 
 
 @note
-def importance_unit(settings: dict[str, Any]) -> str:
+def importance_unit(settings: Settings) -> str:
     """Return the unit of importance."""
     used = settings["importance"]
     return f"{'nats²' if used.abs == 'square' else 'nats'} per sentence"
@@ -133,19 +128,19 @@ def intervals(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def collapse_marks(frame: pd.DataFrame, collapsed: Collapsed) -> str:
+def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> str:
     """Return a sentence on the mark of collapsed runs if the frame has such a run."""
     marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
     return "" if marked.empty else shared_notes()["collapsed"]
 
 
 @note
-def scored_sentences(masking_facts: list[dict]) -> str:
-    """Return sentences on test sets, their size and the search behind scores of masked models."""
+def scored_sentences(masking_facts: Facts) -> str:
+    """Return the sentences of `scored` on masked models."""
     return scored(masking_facts)
 
 
-def scored(facts: list[dict]) -> str:
+def scored(facts: Facts) -> str:
     """Return sentences on test sets, their size and the search, from the facts of runs."""
     sizes = {f"{test} ({n} sentences)" for run in facts for test, n in run["sentences"].items()}
     searches = {f"beam {run['beam']}, length penalty {run['length_penalty']}" for run in facts}
@@ -156,12 +151,11 @@ def scored(facts: list[dict]) -> str:
 
 
 @note
-def search(scores: list[dict], pruned_scores: list[dict]) -> str:
+def search(scores: Facts, pruned_scores: Facts) -> str:
     """Return a sentence on the beam search behind the scores of runs."""
-    searches = set()
-    for row in (row for run in [*scores, *pruned_scores] for row in run["scores"]):
-        by = "" if row["engine"] == "headcount" else f", by {row['engine']}"
-        searches.add(f"beam {row['beam']}, length penalty {row['length_penalty']}{by}")
+    text = "beam {beam}, length penalty {length_penalty}, by {engine}"
+    rows = [row for run in [*scores, *pruned_scores] for row in run["scores"]]
+    searches = {text.format(**row).removesuffix(", by headcount") for row in rows}
     return f"Translated with {'; '.join(sorted(searches))}." if searches else ""
 
 
@@ -173,7 +167,7 @@ def signatures(frame: pd.DataFrame) -> str:
 
 
 @note
-def collapse(frame: pd.DataFrame, collapsed: Collapsed) -> list[str]:
+def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> list[str]:
     """Return a warning for every run of the frame's pairs that collapsed with some seeds."""
     rows = collapsed[collapsed["pair"].isin(ours(frame)["pair"])]
     return [
@@ -186,10 +180,7 @@ def collapse(frame: pd.DataFrame, collapsed: Collapsed) -> list[str]:
 
 @note
 def unequal_seeds(frame: pd.DataFrame) -> list[str]:
-    """Return a warning for every pair whose runs are means over different numbers of seeds.
-
-    The frame has a mean a row with its number of `seeds`, or one training a row with its `seed`.
-    """
+    """Return a warning for every pair whose runs are means over different numbers of seeds."""
     rows = ours(frame)
     if "seeds" not in rows:
         rows = rows.assign(seeds=rows.groupby(["pair", "run"])["seed"].transform("nunique"))

@@ -1,6 +1,6 @@
 """Readable cells: functions from the rows of a group to a text. They skip missing values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,37 +12,16 @@ NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 
 
-def first(values: pd.Series) -> str:
-    """Return the first known value."""
-    known = values.dropna()
-    return readable(known.iloc[0]) if len(known) else NONE
-
-
 def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
-    """Return all different values, in order of appearance, or with `repeat` those of all rows."""
+    """Return different values in order of appearance, or with `repeat` the values of all rows."""
     known = values.dropna() if repeat else values.dropna().unique()
     return separator.join(map(readable, known)) or NONE
-
-
-def count(values: pd.Series) -> str:
-    """Return the number of different known values."""
-    return str(values.nunique())
-
-
-def known(values: pd.Series) -> str:
-    """Return the number of known values."""
-    return NONE if len(values) and values.isna().all() else str(values.count())
-
-
-def total(values: pd.Series) -> str:
-    """Return the sum."""
-    return readable(values.sum()) if values.notna().any() else NONE
 
 
 def mean(
     values: pd.Series, digits: int | None = 2, sign: bool = False, unit: str = "", spread: str = ""
 ) -> str:
-    """Return the mean with this many decimals; with None, one where it is no whole number.
+    """Return the mean with this many decimals, or with None, one unless it is a whole number.
 
     From two values on, `spread` adds the standard deviation (`sd`) or least and largest (`range`).
     """
@@ -70,11 +49,6 @@ def percent(values: pd.Series, digits: int = 0) -> str:
     return mean(values.astype(float) * 100, digits, unit=" %")
 
 
-def p(values: pd.Series) -> str:
-    """Return p values with two significant digits, or more to stay on their side of alpha."""
-    return ", ".join(map(p_value, values.dropna())) or NONE
-
-
 def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
     """Return intervals, one for each row."""
     both = pd.DataFrame({"low": low, "high": high}).dropna().itertuples(index=False)
@@ -83,26 +57,17 @@ def interval(low: pd.Series, high: pd.Series, digits: int = 2) -> str:
 
 def ends(values: pd.Series, digits: int = 2) -> str:
     """Return intervals whose low and high ends stand in turn, a row for each."""
-    known = values.dropna().astype(float)
-    return interval(known.to_numpy()[::2], known.to_numpy()[1::2], digits)
+    known = values.dropna().to_numpy(float)
+    return interval(known[::2], known[1::2], digits)
 
 
-def bounds(
-    value: pd.Series,
-    low: pd.Series,
-    high: pd.Series,
-    digits: int = 2,
-    unit: str = "",
-    sign: bool = False,
-) -> str:
-    """Return the first value, with its interval in brackets where it is known."""
-    row = pd.DataFrame({"value": value, "low": low, "high": high}).astype(float)
-    row = row[row["value"].notna()]
-    if row.empty:
+def bounds(*columns: pd.Series, digits: int = 2, unit: str = "", sign: bool = False) -> str:
+    """Return the first value of three columns, with low and high in brackets where known."""
+    rows = pd.DataFrame(dict(enumerate(columns))).astype(float).dropna(subset=0)
+    if rows.empty:
         return NONE
-    middle, least, most = (f"{end:{'+' * sign}z.{digits}f}" for end in row.iloc[0])
-    ends = "" if pd.isna(row.iloc[0]["low"]) else f" ({least} to {most})"
-    return f"{middle}{unit}{ends}"
+    middle, low, high = (f"{end:{'+' * sign}z.{digits}f}" for end in rows.iloc[0])
+    return f"{middle}{unit}" + f" ({low} to {high})" * bool(rows.iloc[0].notna().all())
 
 
 def p_value(value: float) -> str:
@@ -115,11 +80,12 @@ def p_value(value: float) -> str:
 
 # Formats that a declaration may name.
 FORMATS: dict[str, Callable[..., str]] = {
-    function.__name__: function
-    for function in (first, text, count, known, mean, mean_significant, percent, p)
-    + (interval, ends, bounds)
-} | {
-    "sum": total,
+    **{f.__name__: f for f in (text, mean, mean_significant, percent, interval, ends, bounds)},
+    "first": lambda values: readable(next(iter(values.dropna()), None)),
+    "count": lambda values: str(values.nunique()),  # different known values
+    "known": lambda values: NONE if values.isna().all() and len(values) else str(values.count()),
+    "sum": lambda values: readable(values.sum()) if values.notna().any() else NONE,
+    "p": lambda values: ", ".join(map(p_value, values.dropna())) or NONE,
     "mean_sd": partial(mean, spread="sd"),
     "mean_range": partial(mean, spread="range"),
     "mean_count": partial(mean, digits=None),
@@ -136,18 +102,16 @@ def cell(rows: pd.DataFrame, spec: dict[str, Any]) -> str:
     (name,) = [key for key in options if key in FORMATS]
     columns = options.pop(name)
     chosen = rows.query(spec["where"]) if "where" in spec else rows
-    names: Sequence[str] = [columns] if isinstance(columns, str) else columns
+    names = [columns] if isinstance(columns, str) else columns
     if "per" in spec:
-        chosen = chosen.groupby(spec["per"], sort=False)[list(names)].mean()
+        chosen = chosen.groupby(spec["per"], sort=False)[names].mean()
     return FORMATS[name](*(chosen[column] for column in names), **options)
 
 
 def readable(value: Any) -> str:
     """Return a value as text: two decimals from 1 on, three significant digits below."""
-    if isinstance(value, bool) or not isinstance(value, float):
-        return NONE if value is None or value is pd.NA else str(value)
     if pd.isna(value):
         return NONE
-    if value.is_integer():
-        return str(int(value))
+    if not isinstance(value, float) or value.is_integer():
+        return str(int(value) if isinstance(value, float) else value)
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

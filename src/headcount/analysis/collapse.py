@@ -1,20 +1,13 @@
-"""Collapse of masked training: how often heads were masked, and which trainings collapsed.
-
-A head that is masked in nearly every update hardly learns, and then hurts the model that uses it.
-"""
-
-from typing import Annotated
+"""Collapse of masked training: how often heads were masked, and which trainings collapsed."""
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import HEAD, RUN
+from headcount.analysis.frames import HEAD, RUN, Runs
 from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 
-# Share of the later masking updates from which on a head counts as masked nearly always.
-ABANDONED = 0.9
-
+ABANDONED = 0.9  # share of later masking updates from which on a head is masked nearly always
 ROUNDING = 1e-9  # tolerance for shares that are read from a file and averaged
 
 
@@ -26,50 +19,40 @@ def with_updates(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def second_half(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals in the second half of their training; at least the last one."""
+    """Return the intervals in the second half of their training, at least the last one."""
     end = table.groupby(RUN)["step"].transform("max")
     return table[(table["step"] - table["updates"] >= end / 2) | (table["step"] == end)]
 
 
 def frequencies(masks: pd.DataFrame) -> pd.Series:
-    """Return the share of updates that masked a head, by run and head; needs column `updates`."""
-    weighted = masks.assign(masked_updates=masks["masked"] * masks["updates"])
-    sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked_updates", "updates"]].sum()
-    return (sums["masked_updates"] / sums["updates"]).astype(float)
+    """Return the share of the `updates` of intervals that masked a head, by run and head."""
+    weighted = masks.assign(masked=masks["masked"] * masks["updates"])
+    sums = weighted.groupby([*RUN, *HEAD], sort=False)[["masked", "updates"]].sum()
+    return (sums["masked"] / sums["updates"]).astype(float)
 
 
-def with_masking(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.DataFrame:
+def with_masking(masks: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return masks with `updates`, see `with_updates`, and `masking`: updates that mask a head."""
     frame = with_updates(masks)
     intervals = frame[[*RUN, "step", "updates"]].drop_duplicates()
     parts = [intervals.assign(masking=0)[:0]]
     for (_, run, seed), rows in intervals.groupby(RUN, sort=False):
-        counts = masking_updates(
-            trained_runs[run], seed, *rows[["step", "updates"]].to_numpy(dtype=int).T
-        )
-        parts.append(rows.assign(masking=counts))
+        ends, lengths = rows[["step", "updates"]].to_numpy(dtype=int).T
+        parts.append(rows.assign(masking=masking_updates(trained_runs[run], seed, ends, lengths)))
     return frame.merge(pd.concat(parts), how="left", on=[*RUN, "step", "updates"])
 
 
-def late_frequencies(masks: pd.DataFrame, trained_runs: dict[str, RunSettings]) -> pd.Series:
-    """Return the share of the masking updates in the second half of training that masked a head.
-
-    0 where none of these updates masks any head.
-    """
+def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
+    """Return the share of the masking updates in the second half of training that masked a head."""
     late = second_half(with_masking(masks, trained_runs))
     shares = (late["masked"] * late["updates"] / late["masking"]).where(late["masking"] > 0, 0.0)
     return frequencies(late.assign(masked=shares, updates=late["masking"])).fillna(0.0)
 
 
-def masking_updates(
-    run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
-) -> np.ndarray:
-    """Return the number of updates that mask any head in each interval.
-
-    `ends` are the last updates of the intervals, `lengths` their numbers of updates.
-    """
+def masking_updates(run: RunSettings, seed: int, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the number of updates that mask any head in each interval, from last updates."""
     if (run.probability == 1 and not run.after) or not len(ends):
-        return lengths
+        return sizes
     masks = [
         run.after < update <= run.rule_from
         or update > run.after
@@ -77,13 +60,13 @@ def masking_updates(
         for update in range(1, int(max(ends)) + 1)
     ]
     until = np.concatenate([[0], np.cumsum(masks)])
-    return until[ends] - until[ends - lengths]
+    return until[ends] - until[ends - sizes]
 
 
 def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
     """Return mean losses in the second half of trainings: with all heads and with masked heads.
 
-    Where any interval has a first pass, only those intervals count. Random masks need none.
+    Where any interval has a first pass, only these intervals count.
     """
     curves = curves.reindex(columns=[*RUN, "step", "train_loss", "first_pass_loss"])
     late = second_half(with_updates(curves)).set_index(RUN)
@@ -94,9 +77,7 @@ def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
     return means.rename(columns={"train_loss": "masked_loss"})
 
 
-def collapsed_in_training(
-    masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: dict[str, RunSettings]
-) -> pd.DataFrame:
+def collapses(masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
     """Return pair, run and seed of the trainings whose own records show a collapse.
 
     Their most masked head was masked in `ABANDONED` of the later masking updates or more, and the
@@ -109,22 +90,14 @@ def collapsed_in_training(
     return collapsed.index.to_frame(index=False)
 
 
-# Trainings that collapsed, for parameters of functions.
-Collapsed = Annotated[pd.DataFrame, collapsed_in_training]
-
-
 def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:
-    """Return, by run, what a legend says of its collapsed trainings.
-
-    `frame` has the pair, run and seed of all trainings of a figure.
-    """
+    """Return the remark of a legend on collapsed runs among the trainings of a frame, by run."""
     if frame.empty or collapsed.empty:
         return {}
     trainings, labels = frame[RUN].drop_duplicates(), {}
     for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
         of_run = trainings[trainings["run"] == run]
-        several = of_run["pair"].nunique() > 1
-        failures = failed[["pair", "seed"]].itertuples(index=False)
-        names = ", ".join(f"{pair}, " * several + f"seed {seed}" for pair, seed in failures)
+        pair = "{pair}, " * (of_run["pair"].nunique() > 1)
+        names = ", ".join(f"{pair}seed {{seed}}".format(**row) for row in failed.to_dict("records"))
         labels[run] = f"{names} collapsed" if len(failed) < len(of_run) else "collapsed"
     return labels

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -20,6 +20,28 @@ RUN = ["pair", "run", "seed"]  # columns that identify one training run
 HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
 
+Settings = Mapping[str, Any]  # sections of an experiment's settings by name
+Facts = list[dict[str, Any]]  # content of the JSON files of one kind, with pair, run and seed
+
+
+class Runs(dict[str, Run]):
+    """Settings of runs by name. A name without settings is a UserError."""
+
+    def __missing__(self, name: str) -> Run:
+        raise UserError(
+            f"run.json: expected the settings of run {name}, found those of "
+            f"{', '.join(self) or 'no run'}; give the run.json of every run"
+        )
+
+
+class FrameOf:
+    """`FrameOf[function]` annotates a parameter that is what another function makes."""
+
+    def __class_getitem__(cls, function: Callable) -> Any:
+        """Return the annotation that `Data.call` reads."""
+        return Annotated[pd.DataFrame, function]
+
+
 class Data:
     """Files of one experiment by kind, see `INPUTS`, and sections of its settings by name."""
 
@@ -32,7 +54,7 @@ class Data:
         return self._files.get(kind, [])
 
     def load(self, kind: str) -> Any:
-        """Return the content of all files of one kind; they are read once.
+        """Return the content of all files of one kind. They are read once.
 
         CSV files make one frame, `run.json` files a mapping from names of runs to their settings,
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.
@@ -47,39 +69,31 @@ class Data:
         A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, or annotated with
         the function that makes its value. Calls without anything given are made once.
         """
-        own = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
-        if own:
-            return function(**self._arguments(function, own))
-        if function not in self._results:
-            self._results[function] = function(**self._arguments(function, {}))
-        return self._results[function]
-
-    def _arguments(self, function: Callable, given: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = {}
+        arguments = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
+        once = not arguments
+        if once and function in self._results:
+            return self._results[function]
+        own = {"settings": self.settings, "data": self}
         for name, (default, maker) in _parameters(function).items():
-            if name in given:
-                arguments[name] = given[name]
-            elif maker is not None:
-                arguments[name] = self.call(maker)
-            elif name in INPUTS:
-                arguments[name] = self.load(name)
-            elif name in ("settings", "data"):
-                arguments[name] = self.settings if name == "settings" else self
+            if name in arguments:
+                continue
+            if maker or name in INPUTS:
+                arguments[name] = self.call(maker) if maker else self.load(name)
+            elif name in own:
+                arguments[name] = own[name]
             elif default is inspect.Parameter.empty:
                 raise TypeError(f"{function.__qualname__}: nothing provides the argument {name!r}")
-        return arguments
+        result = function(**arguments)
+        return self._results.setdefault(function, result) if once else result
 
 
 @cache
 def _parameters(function: Callable) -> dict[str, tuple[Any, Callable | None]]:
     """Return default and maker of every parameter, by its name."""
-    hints = get_type_hints(function, include_extras=True)
-    makers = {
-        name: get_args(hint)[1] if get_origin(hint) is Annotated else None
-        for name, hint in hints.items()
+    return {
+        name: (item.default, getattr(item.annotation, "__metadata__", [None])[0])
+        for name, item in inspect.signature(function).parameters.items()
     }
-    parameters = inspect.signature(function).parameters.values()
-    return {item.name: (item.default, makers.get(item.name)) for item in parameters}
 
 
 def run_of(path: Path) -> tuple[str, str, int]:
@@ -106,16 +120,6 @@ def _read(kind: str, paths: list[Path]) -> Any:
     frame = read_csv(paths, given.columns, given.rows)
     names, metric = {given.metric: "score"}, given.metric
     return frame.rename(columns=names).assign(metric=metric) if metric else frame
-
-
-class Runs(dict[str, Run]):
-    """Settings of runs by name; a name without settings is a UserError."""
-
-    def __missing__(self, name: str) -> Run:
-        raise UserError(
-            f"run.json: expected the settings of run {name}, found those of "
-            f"{', '.join(self) or 'no run'}; give the run.json of every run"
-        )
 
 
 def read_runs(paths: list[Path]) -> Runs:
@@ -160,8 +164,8 @@ def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
             f"{', '.join(missing)}; make the file again"
         )
     for column in frame:
-        bad = frame[column].astype(str).str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
-        bad &= frame[column].notna()  # an empty cell is a missing value
+        cells = frame[column].astype(str).where(frame[column].notna(), "")  # empty cells may be
+        bad = cells.str.fullmatch(r"[+-]?(nan|inf|infinity)", case=False)
         if bad.any():
             raise UserError(
                 f"{path}:{int(bad.to_numpy().argmax()) + 2}: column {column!r}: expected a finite "
@@ -175,6 +179,12 @@ def with_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     parts = [ours.assign(source="ours"), paper.assign(source="paper").reindex(columns=columns)]
     parts = [part.dropna(axis="columns", how="all") for part in parts if len(part)]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
+
+
+def refuse(rows: pd.DataFrame, text: str) -> None:
+    """Raise UserError about the first of these rows, if there are any."""
+    if len(rows):
+        raise UserError(text.format(**rows.iloc[0]))
 
 
 def grouped(frame: pd.DataFrame, columns: list[str]) -> Any:

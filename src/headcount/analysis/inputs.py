@@ -1,11 +1,11 @@
 """Kinds of files that tables and figures read: their owners, folders and names."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from itertools import chain
 from typing import Any, NamedTuple
 
+from headcount.analysis import read_beside
 from headcount.base import folders
-from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
 
 
@@ -18,20 +18,14 @@ class _File(Section):
     inputs: dict[str, dict[str, str]]
 
 
-_FILE = read_settings(Path(__file__).with_suffix(".yaml"), _File)
-
-# Descriptions of the pairs or runs that have files, by the names that `Input.owner` has.
-OWNERS = _FILE.owners
-
-# Names in declarations for kinds that are read together.
+_FILE = read_beside(__file__, _File)
+OWNERS = _FILE.owners  # descriptions of the pairs or runs that have files
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
-
-# Kinds that record a training. An imported model that is not trained has none.
-OF_TRAINING = ("curves", "masks", "slopes")
+OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not trained has none
 
 
 class Input(NamedTuple):
-    """One kind of files, with a file for every owner, test set and so on; see `inputs.yaml`."""
+    """One kind of files, with a file for every owner, test set and so on (`inputs.yaml`)."""
 
     owner: str
     folder: str
@@ -46,12 +40,10 @@ class Input(NamedTuple):
 
 
 def _spelt(text: str, lists: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of a text; a word in capitals stands for the words of a list."""
-    words: list[str] = []
-    for word in text.split():
-        given = lists.get(word, "") if word.isupper() else (word,)
-        words += _spelt(given, lists) if isinstance(given, str) else given
-    return tuple(words)
+    """Return the words of a text. A word in capitals stands for the words of a list."""
+    given = (lists.get(word, "") if word.isupper() else (word,) for word in text.split())
+    words = (_spelt(value, lists) if isinstance(value, str) else value for value in given)
+    return tuple(chain.from_iterable(words))
 
 
 def _input(of: str, files: str, columns: str = "", **others: str) -> Input:
@@ -73,15 +65,11 @@ def with_groups(kinds: tuple[str, ...]) -> list[str]:
 
 
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return these kinds, with the kinds of a group in place of its name.
-
-    Raises ValueError for a name that is in neither `INPUTS` nor `GROUPS`.
-    """
-    found = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
-    unknown = set(found).difference(INPUTS)
-    if unknown:
+    """Return these kinds, with the kinds of a group in place of its name, or raise ValueError."""
+    members = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
+    if unknown := set(members).difference(INPUTS):
         raise ValueError(f"expected kinds of INPUTS or names of GROUPS, found {sorted(unknown)}")
-    return found
+    return members
 
 
 def file_flag(kind: str) -> str:

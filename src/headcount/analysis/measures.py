@@ -5,19 +5,15 @@ relation or run where a head has several values, and `note` is a text beside the
 """
 
 import sys
-from pathlib import Path
 
 import pandas as pd
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.collapse import frequencies, with_updates
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.frames import RUN, Data, Runs
 from headcount.analysis.roles import KEYS, arrow, preferred
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.section import Section
-
-Runs = dict[str, PrunedSettings]
 
 
 class Measure(Section):
@@ -36,7 +32,7 @@ class Measure(Section):
 
 
 # All measures by name, in the order of tables.
-MEASURES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Measure]]).root
+MEASURES = read_beside(__file__, dict[str, Measure])
 
 
 def statistics(data: Data) -> pd.DataFrame:
@@ -45,7 +41,7 @@ def statistics(data: Data) -> pd.DataFrame:
     rows = pd.concat(map(data.load, kinds), ignore_index=True)
     rows = rows.rename(columns={"statistic": "measure"}).astype({"value": float})
     rows = rows[rows["measure"].isin([name for name, m in MEASURES.items() if not m.function])]
-    sizes = rows["measure"].isin([name for name, measure in MEASURES.items() if measure.size])
+    sizes = rows["measure"].isin([name for name, m in MEASURES.items() if m.size])
     return rows.assign(value=rows["value"].mask(sizes, rows["value"].abs()))
 
 
@@ -62,7 +58,7 @@ def all_measures(data: Data) -> pd.DataFrame:
 
 
 def in_scope(rows: pd.DataFrame, pruned_runs: Runs, method: str) -> pd.DataFrame:
-    """Return rows of the pruned runs of a method, for heads in their scopes; adds `start`."""
+    """Return rows of the pruned runs of a method, for heads in their scopes. Adds `start`."""
     runs = {name: run for name, run in pruned_runs.items() if run.method == method}
     scope = [(name, kind, run.start) for name, run in runs.items() for kind in run.kinds]
     return rows.merge(pd.DataFrame(scope, columns=["run", "kind", "start"]), on=["run", "kind"])
@@ -74,7 +70,7 @@ def at_start(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def survival(kept: pd.DataFrame, pruned_runs: Runs, method: str = "gates") -> pd.DataFrame:
-    """Return the share of the runs on a model that leave a head; gates with λ 0 do not count."""
+    """Return the share of the runs on a model that leave a head. Gates with λ 0 do not count."""
     runs = {name: run for name, run in pruned_runs.items() if run.lambda_ or method != "gates"}
     gates = at_start(in_scope(kept[kept["statistic"] == "gate"], runs, method))
     left = gates.assign(value=gates["value"].ne(0).astype(float))

@@ -37,7 +37,7 @@ Cell = dict[str, Value | list[str]]
 
 
 class Draw(Section):
-    """How the renderer draws a figure; see `figures/render.py`."""
+    """Options of a figure for `figures/render.py`."""
 
     frame: str = ""  # a function of the output's module: from the output's frame to the one drawn
     special: str = ""  # a function of `figures/special.py` that draws the whole figure
@@ -108,13 +108,13 @@ class Output(Section):
 
     @property
     def files(self) -> list[str]:
-        """Files below the folder of an experiment's results; a `.json` is the last."""
+        """Files below the folder of an experiment's results. A `.json` is the last."""
         folder, ends = FORMS[self.form]
         return [f"{folder}{self.name}.{end}" for end in ends]
 
     @property
     def anchor(self) -> str:
-        """Name within a page; a table and a figure may share a name."""
+        """Name within a page. A table and a figure may share a name."""
         return f"{self.form}-{self.name}"
 
 
@@ -125,19 +125,22 @@ class Chapter(Section):
     title: str  # heading in the list of all outputs
     question: str  # section of the report for outputs that name no other
     sections: dict[str, type[Section]] = {}  # settings of its outputs; no two share a flag
-    uses: tuple[str, ...] = ("trained_runs",)  # kinds of `INPUTS` that every output may read
-    runs: str = "runs"  # which of `OWNERS` its training runs are
     outputs: tuple[Output, ...] = ()
+
+    @property
+    def runs(self) -> str:
+        """Return the owner in `OWNERS` of its training runs."""
+        return "same_heads" if self.name == "headmask" else "runs"
 
     @property
     def kinds(self) -> list[str]:
         """Kinds of `INPUTS` that its outputs read, each once."""
         kinds = [kind for output in self.outputs for kind in output.kinds]
-        return list(dict.fromkeys([*self.uses, *kinds]))
+        return list(dict.fromkeys(["trained_runs"] * bool(self.sections) + kinds))
 
     @property
     def modules(self) -> list[str]:
-        """Modules of its outputs; `fingerprint.code` follows imports and reads declarations."""
+        """Modules of its outputs. `fingerprint.code` follows imports and reads declarations."""
         modules = (name for item in self.outputs for name in (item.module, item.declared) if name)
         return list(dict.fromkeys(modules))
 
@@ -147,50 +150,27 @@ class Chapter(Section):
         return self.model_copy(update={"outputs": able})
 
 
-CHAPTERS = (
-    Chapter(name="general", title="Corpora, scores and training", question="training", uses=()),
-    Chapter(
-        name="headmask",
-        title="HeadMask: training with masked heads",
-        question="headmask",
-        sections={"model": ExperimentModel, "importance": ImportanceSettings},
-        runs="same_heads",
-    ),
-    Chapter(
-        name="voita_roles",
-        title="Voita et al.: the roles of heads",
-        question="functions",
-        sections={"model": ExperimentModel, "roles": RolesSettings, "lrp": LrpSettings},
-    ),
-    Chapter(
-        name="voita_pruning",
-        title="Voita et al.: pruning heads by gates",
-        question="gates",
-        sections={"model": ExperimentModel, "gates": GatesSettings},
-    ),
-    Chapter(
-        name="michel",
-        title="Sixteen heads: heads removed from trained models",
-        question="removal",
-        sections={"model": ExperimentModel, "ablation": AblationSettings}
-        | {"importance": RerankSettings},
-    ),
-    Chapter(
-        name="atlas",
-        title="Head atlas",
-        question="functions",
-        sections={"model": ExperimentModel, "importance": ImportanceSettings}
-        | {"roles": RolesSettings},
-    ),
-    Chapter(
-        name="michel_classifiers",
-        title="Sixteen heads: heads removed from classifiers",
-        question="removal",
-        uses=(),
-    ),
-    Chapter(name="claims", title="Claims of the papers", question="claims", uses=()),
-    Chapter(name="cost", title="Time and memory of jobs", question="speed", uses=()),
-)
+_MODEL: dict[str, type[Section]] = {"model": ExperimentModel}
+_IMPORTANCE = _MODEL | {"importance": ImportanceSettings}
+_SECTIONS = {
+    "headmask": _IMPORTANCE,
+    "voita_roles": _MODEL | {"roles": RolesSettings, "lrp": LrpSettings},
+    "voita_pruning": _MODEL | {"gates": GatesSettings},
+    "michel": _MODEL | {"ablation": AblationSettings, "importance": RerankSettings},
+    "atlas": _IMPORTANCE | {"roles": RolesSettings},
+}
+# Heading and section of the report by chapter.
+_CHAPTERS = {
+    "general": ("Corpora, scores and training", "training"),
+    "headmask": ("HeadMask: training with masked heads", "headmask"),
+    "voita_roles": ("Voita et al.: the roles of heads", "functions"),
+    "voita_pruning": ("Voita et al.: pruning heads by gates", "gates"),
+    "michel": ("Sixteen heads: heads removed from trained models", "removal"),
+    "atlas": ("Head atlas", "functions"),
+    "michel_classifiers": ("Sixteen heads: heads removed from classifiers", "removal"),
+    "claims": ("Claims of the papers", "claims"),
+    "cost": ("Time and memory of jobs", "speed"),
+}
 
 
 class _File(Section):
@@ -207,32 +187,32 @@ class _File(Section):
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    """Return all chapters with their outputs: tables first, those of a paper before others."""
-    outputs = sorted(_declared(), key=_order)
-    own = {c.name: tuple(o for o in outputs if o.chapter == c.name) for c in CHAPTERS}
-    return tuple(c.model_copy(update={"outputs": own[c.name]}) for c in CHAPTERS)
+    """Return all chapters with their outputs: tables first, tables of papers before others."""
+    outputs: dict[str, list[Output]] = {name: [] for name in _CHAPTERS}
+    for output in sorted(_declared(), key=_order):
+        outputs[output.chapter].append(output)
+    return tuple(
+        Chapter(
+            name=name, title=title, question=question, sections=_SECTIONS.get(name, {})
+        ).model_copy(update={"outputs": tuple(outputs[name])})
+        for name, (title, question) in _CHAPTERS.items()
+    )
 
 
 def _declared() -> Iterator[Output]:
-    questions = {chapter.name: chapter.question for chapter in CHAPTERS}
-    files = {path: read_settings(path, _File) for path in sorted(_TABLES.glob("*.yaml"))}
+    files = {path: read_settings(path, _File) for path in sorted(_TABLES.rglob("*.yaml"))}
     entries: dict[str, dict[str, Any]] = {}
     for path, file in files.items():
-        for key, entry in file.outputs.items():
-            module = f"{_PACKAGE}.{path.stem}"
-            entries[key] = {"module": module, "declared": module} | file.defaults | entry
-    for file in files.values():
-        for key in file.outputs:
-            entry = _completed(entries[key], entries)
-            form = "figure" if "draw" in entry else "table"
-            name, _, figure = key.partition(" ")
-            given = {
-                "question": questions[file.chapter],
-                "form": form,
-                "beside": name * bool(figure),
-            }
-            own = {"name": name, "chapter": file.chapter}
-            yield Output.model_validate(given | entry | own)
+        names = path.relative_to(_TABLES).with_suffix("").parts
+        own = {"module": ".".join([_PACKAGE, *names]), "chapter": file.chapter}
+        own["declared"] = own["module"]
+        entries |= {key: own | file.defaults | entry for key, entry in file.outputs.items()}
+    for key in entries:
+        entry = _completed(entries[key], entries)
+        name, _, figure = key.partition(" ")
+        defaults = {"form": "figure" if "draw" in entry else "table", "beside": name * bool(figure)}
+        defaults["question"] = _CHAPTERS[entry["chapter"]][1]
+        yield Output.model_validate(defaults | entry | {"name": name})
 
 
 def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -1,9 +1,14 @@
 """Roles of encoder heads: labels by relative position, by relation and for rare words."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 
 from headcount.analysis.frames import HEAD, RUN, Data
 from headcount.base.settings.roles import RolesSettings
+from headcount.data.lines import clean_lines
 
 KEYS = [*RUN, *HEAD]
 ATTENTION = ["confidence", "entropy", "rare_rarest", "rare_two_rarest", "rare_two_rarest_chance"]
@@ -46,7 +51,7 @@ def encoder_roles(data: Data) -> pd.DataFrame:
 
 
 def wide(values: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
-    """Return statistics of heads as columns, a head in each row; missing where there is none."""
+    """Return statistics of heads as columns, a head in each row, missing where there is none."""
     rows = values[values["statistic"].isin(statistics)].astype({"value": float})
     table = rows.pivot_table("value", KEYS, "statistic", sort=False).reset_index()
     return table.rename_axis(columns=None).reindex(columns=[*KEYS, *statistics])
@@ -61,6 +66,11 @@ def exceeds(syntax: pd.DataFrame, settings: RolesSettings) -> pd.Series:
     """Return whether the accuracy of heads exceeds the positional baseline by the margin."""
     baseline = syntax["baseline_hits"] / syntax["trials"]
     return syntax["hits"] / syntax["trials"] >= baseline + settings.margin - _ROUNDING
+
+
+def read_sentences(path: Path) -> list[dict[str, Any]]:
+    """Return the sentences of a model with the attention of all heads, see `heads/roles.py`."""
+    return [json.loads(line) for line in clean_lines(path)]
 
 
 def on_first_treebank(rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, grouped, run_of
+from headcount.analysis.frames import BASE, RUN, Facts, grouped, run_of
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
@@ -15,28 +14,22 @@ from headcount.data.lines import clean_lines
 from headcount.scoring.bootstrap import judge_systems, resample_bleu
 
 MAIN = "bleu"  # the metric of the paired bootstrap
-
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
 DRAWS = "range of draws"
 SEEDS = "standard deviation over seeds"
 BOOTSTRAP = "bootstrap, 95 %"
-
 _DELTA = ["delta", "delta_low", "delta_high"]
+DIFFERENCE = [*_DELTA, "p", "signature"]
 
-DIFFERENCE = ["delta", "delta_low", "delta_high", "p", "signature"]
 
-
-def score_frame(scores: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return one score a row, from the `bleu.json` of runs; columns of `COLUMNS`."""
+def score_frame(scores: Facts) -> pd.DataFrame:
+    """Return one score a row, from the `bleu.json` of runs, with columns of `COLUMNS`."""
     rows = [{name: run[name] for name in RUN} | score for run in scores for score in run["scores"]]
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    if table["engine"].isna().any():
-        raise UserError("bleu.json: expected the engine of every score; run the experiment again")
-    return table
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def main_scores(scores: list[dict[str, Any]]) -> pd.DataFrame:
+def main_scores(scores: Facts) -> pd.DataFrame:
     """Return the rows of `score_frame` whose metric is `MAIN`, with a new index."""
     return score_frame(scores).query("metric == @MAIN").reset_index(drop=True)
 
@@ -46,8 +39,7 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
 
     The column `against` of `wanted` names the run of the same pair and seed whose score is
     subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
-    resamples, and are resampled once, so ask for all comparisons at once. Raises UserError for a
-    missing text.
+    resamples. Raises UserError for a missing text.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -62,8 +54,13 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
         for row in rows.itertuples():
             both = scores[row.against, row.seed], [scores[row.run, row.seed]]
             (result,) = judge_systems(*both, targets, language)
-            numbers = result.delta, result.low, result.high, result.p_value
-            cells[row.Index] = *numbers, result.signature
+            cells[row.Index] = (
+                result.delta,
+                result.low,
+                result.high,
+                result.p_value,
+                result.signature,
+            )
     differences = pd.DataFrame.from_dict(cells, orient="index", columns=DIFFERENCE)
     return wanted.join(differences.astype(dict.fromkeys(DIFFERENCE[:-1], float)))
 
@@ -75,9 +72,7 @@ def _read(texts: dict[tuple, Path], key: tuple) -> list[str]:
     return list(clean_lines(texts[key]))
 
 
-def compare_with_baseline(
-    scores: list[dict[str, Any]], translations: list[Path], references: list[Path]
-) -> pd.DataFrame:
+def with_baseline(scores: Facts, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the main score of every run and its difference to the baseline of the same seed.
 
     Differences are missing for the baseline, and for runs without a baseline on the test set.
@@ -88,10 +83,6 @@ def compare_with_baseline(
     tested = compare(wanted.assign(against=BASE), translations, references)
     tested = tested.rename(columns={"signature": "test_signature"})
     return table.merge(tested, how="left", on=["run", *tests])
-
-
-# Main scores of runs beside their baselines, for parameters of functions.
-Comparison = Annotated[pd.DataFrame, compare_with_baseline]
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:

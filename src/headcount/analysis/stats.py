@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit  # scipy.stats takes half a second to load
+from scipy.special import stdtr, stdtrit
 
 from headcount.base.errors import UserError
 
@@ -42,12 +42,12 @@ def wilson(hits: float, trials: float) -> tuple[float, float]:
 def mcnemar(first_only: int, second_only: int) -> float:
     """Return McNemar's exact two-sided p that two systems are right equally often.
 
-    The counts are trials that only one of the systems gets right; without any, p is 1.
+    The counts are trials that only one of the systems gets right. Without any, p is 1.
     """
-    both = int(first_only) + int(second_only)
-    from scipy import stats
+    from scipy import stats  # takes half a second
 
-    return float(stats.binomtest(int(first_only), both).pvalue) if both else 1.0
+    both = first_only + second_only
+    return float(stats.binomtest(first_only, both).pvalue) if both else 1.0
 
 
 def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
@@ -56,12 +56,10 @@ def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
     return ranks - ranks.groupby(blocks).transform("mean")
 
 
-def bootstrap_correlation(
-    first: np.ndarray, second: np.ndarray, ranks: bool
-) -> tuple[float, float]:
+def bootstrap_correlation(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
     """Return the 95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
 
-    Every resample is ranked anew. Resamples with a constant side are skipped.
+    Resamples with a constant side are skipped.
     """
     draws = np.random.default_rng(12345).integers(len(first), size=(_RESAMPLES, len(first)))
     sides = [side[draws] for side in (first, second)]
@@ -81,32 +79,28 @@ def bootstrap_correlation(
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
     """Return Pearson's correlation of heads, or with `ranks` Spearman's, with interval and p.
 
-    The interval is by bootstrap over heads, since a few heads have much larger effects than all
-    others. p is two-sided: the share of shuffled heads that correlate as strongly. All are missing
-    if a side is constant. Raises UserError for unequal lengths or fewer than four heads.
+    The interval is by bootstrap over heads. p is two-sided, by shuffling heads. All are missing if
+    a side is constant. Raises UserError for fewer than four heads.
     """
-    if len(first) != len(second) or len(first) < 4:
-        raise UserError(
-            f"correlation: expected at least four heads, as many on both sides, found "
-            f"{len(first)} and {len(second)}"
-        )
     given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    if len(first) != len(second) or len(first) < 4:
+        sizes = f"found {len(first)} and {len(second)}"
+        raise UserError(
+            f"correlation: expected at least four heads, as many on both sides, {sizes}"
+        )
     sides = [pd.Series(values).rank().to_numpy() for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
         return (math.nan,) * 4
     one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
-    r = float(np.clip(one @ other, -1, 1))
-    generator = np.random.default_rng(1)
-    shuffled = generator.permuted(np.tile(other, (_SHUFFLES, 1)), axis=1) @ one
-    p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
-    return r, *bootstrap_correlation(*given, ranks), p
+    p = shuffled_p(other, one, np.zeros(len(one)), _SHUFFLES)
+    return float(np.clip(one @ other, -1, 1)), *bootstrap_correlation(*given, ranks), p
 
 
 def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count: int) -> float:
     """Return the two-sided permutation p that two statistics of the same heads are unrelated.
 
     Heads are shuffled within blocks `count` times. The statistic is the sum of products, less its
-    mean over shufflings. Of ranks this tests Spearman's correlation.
+    mean. Of ranks this tests Spearman's correlation.
     """
     orders = np.tile(np.arange(len(blocks)), (1 + count, 1))
     generator, expected = np.random.default_rng(1), 0.0
@@ -126,6 +120,4 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * (values.size - np.arange(values.size))
-    corrected = np.empty_like(values)
-    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
-    return corrected
+    return np.minimum(np.maximum.accumulate(scaled), 1)[np.argsort(order)]

@@ -1,9 +1,8 @@
-"""Tables as files: tidy CSV for programs; Markdown, LaTeX and JSON for readers."""
+"""Tables as files: tidy CSV for programs. Markdown, LaTeX and JSON for readers."""
 
 import html
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.cells import NONE, cell, readable
+from headcount.analysis.frames import grouped
 from headcount.analysis.outputs import Output
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
@@ -54,7 +54,7 @@ def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits; a missing value is an empty cell.
+    """Write a frame with ten significant digits. A missing value is an empty cell.
 
     Columns whose name begins with _ are for readers and figures only.
     """
@@ -69,18 +69,13 @@ def readable_table(output: Output, frame: pd.DataFrame) -> pd.DataFrame:
     if not output.columns:
         return frame.map(readable).rename(columns=_heading)
     headings = [_heading(output.csv.get(name, name)) for name in output.rows]
-    lines = []
-    for key, group in frame.groupby(output.rows, sort=False, dropna=False):
-        names = dict(zip(headings, map(readable, key), strict=True))
-        cells = {heading: cell(group, spec) for heading, spec in output.columns.items()}
-        lines.append(names | cells)
-    shown = pd.DataFrame(lines, columns=[*headings, *output.columns])
-    empty = [
-        heading
-        for heading, spec in output.columns.items()
-        if spec.get("optional") and (shown[heading] == NONE).all()
+    lines = [
+        [*map(readable, key), *(cell(group, spec) for spec in output.columns.values())]
+        for key, group in grouped(frame, output.rows)
     ]
-    return shown.drop(columns=empty)
+    shown = pd.DataFrame(lines, columns=[*headings, *output.columns])
+    optional = [heading for heading, spec in output.columns.items() if spec.get("optional")]
+    return shown.drop(columns=[name for name in optional if (shown[name] == NONE).all()])
 
 
 def _heading(column: str) -> str:
@@ -108,15 +103,13 @@ def _exact(value: Any) -> Any:
 def _markdown(shown: pd.DataFrame, text: Text) -> str:
     cells = shown.map(plain_markdown)
     cells.columns = [plain_markdown(heading) for heading in shown.columns]
-    aligned = sides(list(shown.columns), shown.to_numpy().tolist())
-    body = cells.to_markdown(index=False, disable_numparse=True, colalign=aligned)
+    body = cells.to_markdown(index=False, disable_numparse=True, colalign=sides(shown))
     parts = [text.caption, *text.warnings, " ".join(text.notes)]
     above = "\n\n".join(plain_markdown(part) for part in parts if part)
     return f"{above}\n\n{body}\n"
 
 
 def _latex(shown: pd.DataFrame, text: Text, name: str) -> str:
-    aligned = sides(list(shown.columns), shown.to_numpy().tolist())
     style = shown.style.hide(axis="index")
     style = style.format(escape="latex").format_index(axis="columns", escape="latex")
     caption = " ".join([text.caption, *text.warnings, *text.notes])
@@ -124,16 +117,14 @@ def _latex(shown: pd.DataFrame, text: Text, name: str) -> str:
         hrules=True,
         caption=caption.translate(str.maketrans(_LATEX)),
         label=f"tab:{name}",
-        column_format="".join(side[0] for side in aligned),
+        column_format="".join(side[0] for side in sides(shown)),
         position_float="centering",
     )
 
 
-def sides(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def sides(shown: pd.DataFrame) -> list[str]:
     """Return the alignment of every column: right if all its cells begin as numbers do."""
-    by_column = [[row[place] for row in rows] for place in range(len(columns))]
-    numbers = [all(map(_NUMBER.match, cells)) for cells in by_column]
-    return ["right" if number else "left" for number in numbers]
+    return ["right" if all(map(_NUMBER.match, shown[name])) else "left" for name in shown]
 
 
 def plain_markdown(text: str) -> str:

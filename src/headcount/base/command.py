@@ -1,17 +1,19 @@
-"""What every script shares: a parser, provenance, exit codes, an end when the workflow ends."""
+"""Frame of every command: flags, settings, provenance, exit codes, an end with the workflow."""
 
 import argparse
 import ctypes
 import errno
 import gc
+import json
 import os
 import platform
 import re
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -21,12 +23,13 @@ from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
 from headcount.base.files import check_apart, sha256
 from headcount.base.settings.data import BpeSettings
+from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.section import Section
 
 ENGINE = "HEADCOUNT_JOB"
-"""Variable in which Snakemake and DVC tell a job their process id."""
+"""Variable with the process id of the Snakemake or DVC that starts a job."""
 
-# What the machine refuses, and what the caller named wrongly; what to do about each.
+# Errors of the machine, and names that the user can correct, with advice.
 _REFUSED = {
     errno.ENOSPC: "make room on the disk, and give the same command again",
     errno.EDQUOT: "make room within your quota, and give the same command again",
@@ -49,133 +52,176 @@ _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "jieba"
              "snakemake")  # fmt: skip
 
 HUGGING_FACE = ("transformers", "tokenizers", "safetensors", "accelerate")
-"""Packages that shape what is made with models of that library beside those that shape all."""
+"""Packages beside `_PACKAGES` that shape results of models of that library."""
 
-# Flags of several scripts: what argparse is told of each. One without a default must be given.
-_SHARED: dict[str, dict[str, Any]] = {
-    "--model": {"type": Path, "help": "folder of the model"},
-    "--init-from": {"type": Path, "help": "folder of the model to prune"},
-    "--bpe": {"type": Path, "help": "folder of the segmented pair"},
-    "--mask": {
-        "nargs": "+",
-        "default": [],
-        "help": "silent heads: addresses such as enc_self.0.3, or files: gates in a heads.csv, a"
-        " text that lists heads",
-    },
-    "--text": {"type": Path, "help": "folder of the pair's text"},
-    "--seed": {"type": int, "help": "of all that is drawn at random"},
-    "--importance": {"type": Path, "help": "importance.csv of the model, which ranks its heads"},
-    "--kept": {"type": Path, "help": "heads.csv of the gates run"},
-    "--treebanks": {"nargs": "*", "default": [], "type": Path, "help": "files trees.py wrote"},
-    "--corpus": {"help": "name of the corpus, such as multi30k"},
-    "--raw": {"type": Path, "help": "manifest.json of the corpus"},
-    "--source": {"type": Path, "help": "text, a sentence on each line"},
-    "--pretokenised": {
-        "action": "store_true",
-        "default": False,
-        "help": "text is tokenised already",
-    },
-    "--unspaced": {
-        "choices": get_args(BpeSettings.model_fields["unspaced"].annotation),
-        "default": BpeSettings().unspaced,
-        "help": "what words of scripts without spaces are, as in the settings under bpe",
-    },
-    "--src-lang": {"help": "source language, such as en"},
-    "--tgt-lang": {"help": "target language, such as de"},
-    "--src-code": {"default": "", "help": "the model's own name of the source language, if any"},
-    "--tgt-code": {"default": "", "help": "the model's own name of the target language, if any"},
-    "--prefix": {"default": "", "help": "what the model is told in front of every source"},
-    "--state": {"type": Path, "help": "folder of unfinished states"},
-    "--out-folder": {"type": Path, "help": "folder to write into"},
-    "--save-seconds": {"type": float, "default": 30, "help": "time between two saved states"},
-}
-TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
-"""What every script that trains a model asks."""
+Flag = tuple[str, dict[str, Any]]  # name, in brackets if it may be left out; options of argparse
+
+
+def flag(name: str, description: str, **options: Any) -> Flag:
+    """Return a flag. It is required unless it has a default or its name is in brackets."""
+    return name, {"help": description, **options}
+
+
+path = partial(flag, type=Path)
+
+
+def _manifest(text: str) -> Path:
+    if Path(text).name != "manifest.json":
+        raise argparse.ArgumentTypeError(f"expected a file named manifest.json, found {text}")
+    return Path(text)
+
+
+MANIFEST = flag("--out", "<folder>/manifest.json to write", type=_manifest)
+_UNSPACED = BpeSettings.model_fields["unspaced"]
+_SHARED: dict[str, dict[str, Any]] = dict([
+    path("--model", "folder of the model"),
+    path("--init-from", "folder of the model to prune"),
+    path("--bpe", "folder of the segmented pair"),
+    flag("--mask", "masked heads: addresses such as enc_self.0.3, or files: a heads.csv with gates,"
+         " a text that lists heads", nargs="+", default=[]),
+    path("--text", "folder of the pair's text"),
+    flag("--seed", "seed of all random draws", type=int),
+    path("--importance", "importance.csv of the model, which ranks its heads"),
+    path("--kept", "heads.csv of the gates run"),
+    path("--treebanks", "files that trees.py wrote", nargs="*", default=[]),
+    path("--pretrained", "folder of the Hugging Face model"),
+    flag("--revision", "commit of a model on the hub, in full", metavar="COMMIT"),
+    flag("--corpus", "name of the corpus, such as multi30k"),
+    flag("--entry", "its entry in config/corpora.yaml or config/models.yaml, as JSON",
+         type=json.loads),
+    path("--raw", "manifest.json of the corpus"),
+    path("--source", "text, a sentence on each line"),
+    flag("--pretokenised", "text is tokenised already", action="store_true", default=False),
+    flag("--unspaced", "words of scripts without spaces, as in the settings under bpe",
+         choices=get_args(_UNSPACED.annotation), default=_UNSPACED.default),
+    flag("--src-lang", "source language, such as en"),
+    flag("--tgt-lang", "target language, such as de"),
+    flag("--run", "gates-all-l0.01, impt-12.5%%, … or settings of a run as JSON"),
+    path("--state", "folder of unfinished states"),
+    flag("--save-seconds", "time between two saved states", type=float, default=30),
+    path("--out-folder", "folder to write into"),
+    *[path(f"--{split}-{side}", f"cleaned {split} text, {side}")
+      for split in ("train", "dev") for side in ("src", "tgt")],
+])  # fmt: skip
+TRAINING = ("--bpe", "--seed", "--state", "--save-seconds", "--run")
+"""Flags of all scripts that train a model."""
 WORDS = ("--pretokenised", "--unspaced")
-"""What every script asks that cuts plain text into words."""
-HOOKED = ("--text", "--src-code", "--tgt-code", "--prefix")
-"""What every script asks about the text of a model that stays in Hugging Face's library."""
+"""Flags of all scripts that cut plain text into words."""
 MASKING = ("--model", "--bpe", "--text")
-"""What every script asks that translates with heads of one model masked."""
+"""Flags of all scripts that translate with heads of one model masked."""
+CLEANED = ("--src-lang", "--tgt-lang", "--train-src", "--train-tgt", "--dev-src", "--dev-tgt")
+"""Flags of all scripts that cut cleaned text into subwords."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser of a script that refuses an output folder that is an input, holds or lies in one."""
+    """Parser that refuses an output folder that is an input, holds or lies in one."""
 
     folder = "out_folder"
-    """The flag that names the output folder, as an attribute of what is parsed."""
+    """Attribute of the output folder in what is parsed."""
 
     def parse_known_args(self, args=None, namespace=None):
-        found, rest = super().parse_known_args(args, namespace)
-        paths = {a.dest: vars(found).get(a.dest) for a in self._actions if a.type is Path}
+        flags, rest = super().parse_known_args(args, namespace)
+        paths = {a.dest: vars(flags).get(a.dest) for a in self._actions if a.type is Path}
         if out := paths.pop(self.folder, None):
             paths.pop("state", None)  # written, too
-            each = (path if isinstance(path, list) else [path] for path in paths.values())
-            check_apart(out, filter(None, chain.from_iterable(each)))
-        return found, rest
+            inputs = (item if isinstance(item, list) else [item] for item in paths.values())
+            check_apart(out, filter(None, chain.from_iterable(inputs)))
+        return flags, rest
 
 
 def parser(
-    description: str, *flags: str, out: str = "", folder: str = ""
+    description: str, *flags: str | Flag, out: str = "", folder: str = ""
 ) -> argparse.ArgumentParser:
-    """Parser of a script: its docstring as help, each default shown once, no abbreviations.
+    """Return a parser with this help, which shows each default once and takes no abbreviations.
 
-    `flags`: those that it shares with other scripts, in brackets those that may be left out;
-    `out`: what it writes to `--out`, if it does; `folder`: the same for a folder of its own.
+    `flags` are names of shared flags, in brackets if they may be left out, or flags of one script.
+    `out` describes the file that `--out` names, `folder` the folder that it names.
     """
     made = _Parser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
-    for shown in flags:
-        flag = shown.strip("[]")
-        required = shown == flag and "default" not in _SHARED[flag]
-        made.add_argument(flag, required=required, **_SHARED[flag])
-    if out or folder:
-        made.add_argument("--out", required=True, type=Path, help=out or folder)
+    outputs = [path("--out", out or folder)] * bool(out or folder)
+    for item in (*flags, *outputs):
+        shown, options = (item, _SHARED[item.strip("[]")]) if isinstance(item, str) else item
+        name = shown.strip("[]")
+        required = shown == name and "default" not in options
+        made.add_argument(name, required=required, **options)
     if folder:
         made.folder = "out"
     return made
 
 
 IDENTITY = ("settings", "seed", "code", "inputs", "versions")
-"""What of a provenance decides a training: a state with the same may be gone on from."""
+"""Parts of a provenance that decide a training. A state with the same parts may be resumed."""
 
 
-def provenance(
-    script: str,
-    settings: dict[str, Any],
-    seed: int | None,
-    inputs: list[Path],
-    modules: Sequence[str] = (),
-    packages: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What made a result, as JSON that says nothing about the machine, the person or the time.
+class Flags(argparse.Namespace):
+    """Parsed flags of a script, which describe the origin of its result."""
 
-    `script` is relative to the project's root, such as `scripts/text.py`; `modules` are those that
-    it imports by their names. `settings` are what it was told, sections by their names. `inputs`
-    are hashed (SHA-256) and listed by path, sorted. `packages` are those that shaped this result
-    beside the ones that shape every result.
+    script: str  # relative to the project's root
+    sections: dict[str, Section]  # settings that are recorded
+
+    def origin(
+        self,
+        *inputs: Path | Iterable[Path] | None,
+        modules: Sequence[str] = (),
+        packages: Sequence[str] = (),
+        **settings: Any,
+    ) -> dict[str, Any]:
+        """Return the provenance of the result as JSON, without machine, person and time.
+
+        `inputs` are hashed (SHA-256) and listed by path, sorted. `settings` are recorded beside the
+        sections. They replace sections of the same name, and None removes one. `modules` are
+        modules that the script imports by their names. `packages` shaped this result beside the
+        packages that shape every result.
+        """
+        files = fingerprint.code(self.script, *modules)
+        paths = chain.from_iterable([i] if isinstance(i, Path) else i or () for i in inputs)
+        return {
+            "command": [_without_home(argument) for argument in sys.argv],
+            "settings": {
+                name: value.model_dump() if isinstance(value, Section) else value
+                for name, value in (self.sections | settings).items()
+                if value is not None
+            },
+            "seed": getattr(self, "seed", None),
+            "code": {"digest": fingerprint.digest(files), "files": files},
+            "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(paths)},
+            "versions": _versions(packages),
+        }
+
+
+def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[..., Any]:
+    """Make a function the command of its file, with these flags, and run it if the file is run.
+
+    The function gets `Flags`, then sections of settings, whose keys are flags too. The names of
+    these parameters are the names of the sections in the provenance.
     """
-    files = fingerprint.code(script, *modules)
-    told = {
-        name: value.model_dump() if isinstance(value, Section) else value
-        for name, value in settings.items()
-    }
-    return {
-        "command": [_without_home(argument) for argument in sys.argv],
-        "settings": told,
-        "seed": seed,
-        "code": {"digest": fingerprint.digest(files), "files": files},
-        "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
-        "versions": _versions(packages),
-    }
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        kinds = {k: v for k, v in function.__annotations__.items() if k not in ("args", "return")}
+
+        def main() -> None:
+            made = parser(function.__globals__["__doc__"], *flags, out=out, folder=folder)
+            for kind in kinds.values():
+                add_flags(made, kind)
+            file = f"scripts/{Path(function.__code__.co_filename).name}"
+            args = made.parse_args(namespace=Flags(script=file))
+            args.sections = {name: from_flags(args, kind) for name, kind in kinds.items()}
+            function(args, **args.sections)
+
+        if function.__module__ == "__main__":
+            run(main)
+        return function
+
+    return decorate
 
 
 def _without_home(argument: str) -> str:
-    """The argument with paths below the working folder made relative, and the home folder `~`."""
-    # Where a user has no home, as in a container, "~" stays what it is.
+    """Return the argument with the working folder left out of paths, and the home folder as `~`."""
+    # Where a user has no home, as in a container, "~" stays unchanged.
     for folder, short in ((Path.cwd(), ""), (Path(os.path.expanduser("~")), "~/")):
         if folder != Path(folder.anchor):
             # Not in the middle of a longer path that ends the same way.
@@ -184,18 +230,18 @@ def _without_home(argument: str) -> str:
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:
-    """Versions of Python, these packages and all that can change any number, where installed."""
-    found = {"python": platform.python_version()}
+    """Return versions of Python, these packages and `_PACKAGES`, where they are installed."""
+    versions = {"python": platform.python_version()}
     for package in (*_PACKAGES, *packages):
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            versions[package] = metadata.version(package)
+    return versions
 
 
 def run(main: Callable[[], None]) -> None:
     """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback).
 
-    At Ctrl-C with 130 and without a word; a training that it asks to stop tells what it saved.
+    At Ctrl-C leave with 130 and without a message. A training that it stops names the saved state.
     """
     try:
         fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
@@ -213,23 +259,19 @@ def run(main: Callable[[], None]) -> None:
         line = str(fault).partition("\n")[0][:200] or type(fault).__name__
         less = "lower the sizes of the model or of the batches, or take a machine with more memory"
         _leave(f"out of memory ({line}); {less}", EnvironmentFault.exit_code)
-    except BrokenPipeError:
-        if not _stdout_is_cut():
-            raise
-        _leave_unread()
     except OSError as fault:
-        if fault.errno not in _REFUSED | _MISNAMED:
+        if isinstance(fault, BrokenPipeError) and _stdout_is_cut():
+            _write_nowhere()
+            sys.exit(128 + signal.SIGPIPE)  # as programs end before `head`
+        if not (advice := (_REFUSED | _MISNAMED).get(fault.errno)):
             raise
         where = fault.filename or "standard output, or a file without a name"
-        user = fault.errno in _MISNAMED
-        _leave(
-            f"{where}: {fault.strerror}; {(_REFUSED | _MISNAMED)[fault.errno]}",
-            UserError.exit_code if user else EnvironmentFault.exit_code,
-        )
+        kind = UserError if fault.errno in _MISNAMED else EnvironmentFault
+        _leave(f"{where}: {fault.strerror}; {advice}", kind.exit_code)
 
 
 def _leave(message: str, code: int) -> NoReturn:
-    """Leave with a message and an exit code; with the code alone if the log is on a full disk."""
+    """Leave with a message and an exit code, or with the code alone if the log's disk is full."""
     try:
         print(f"error: {message}", file=sys.stderr, flush=True)
         sys.stdout.flush()
@@ -239,41 +281,35 @@ def _leave(message: str, code: int) -> NoReturn:
 
 
 def _stdout_is_cut() -> bool:
-    """Return whether standard output is a pipe whose reader has ended."""
+    """Return True if standard output is a pipe whose reader has ended."""
     poll = select.poll()
     poll.register(1, 0)  # no event but errors
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def _leave_unread() -> NoReturn:
-    """Leave as SIGPIPE would, since the reader of standard output has ended, as `head` does."""
-    _write_nowhere()
-    sys.exit(128 + signal.SIGPIPE)
-
-
 def _write_nowhere() -> None:
-    """What Python still writes as it ends goes nowhere."""
+    """Discard what Python still writes as it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
 
 
 def die_with_parent() -> None:
-    """On Linux: be killed when the parent process ends, however it ends."""
+    """Have Linux kill this process when its parent ends, however it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
 
 
 def has_engine() -> bool:
-    """Whether Snakemake or DVC started this command, and records what it makes when it ends."""
+    """Return True if Snakemake or DVC started this command, and records its outputs at its end."""
     return bool(os.environ.get(ENGINE))
 
 
 def _die_with_engine() -> None:
-    """Under Snakemake or DVC: be killed with it, so that no job outlives its run.
+    """Have Linux kill this process with the engine that started it.
 
-    They put their process id into HEADCOUNT_JOB; another parent means the engine is gone. Raises
-    EnvironmentFault then, but for a question about flags. What srun starts SLURM ends.
+    The engine's process id is in HEADCOUNT_JOB. Another parent means that the engine has ended:
+    raises EnvironmentFault then, but for a question about flags. SLURM ends what srun starts.
     """
     engine = os.environ.get(ENGINE)
     if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:

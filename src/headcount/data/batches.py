@@ -1,4 +1,4 @@
-"""Token-budget batches: sentences of like length together, the same for every run of a seed."""
+"""Token-budget batches: sentences of similar length together, reproducible by seed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs as ids of subwords, without EOS or PAD; line i of the files is pair i."""
+    """Sentence pairs as ids of subwords, without EOS or PAD. Line i of the files is pair i."""
 
     src: list[Ids]
     tgt: list[Ids]
@@ -27,21 +27,21 @@ class ParallelText:
         return len(self.src)
 
     def part(self, numbers: Sequence[int]) -> "ParallelText":
-        """The pairs with these numbers."""
+        """Return the pairs with these numbers."""
         return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
 
     def resident(self, device: torch.device) -> "ResidentText":
-        """The text on a device, whose batches are made there."""
+        """Return the text on a device, which makes its batches there. Subclasses differ."""
         return ResidentText(self, device)
 
     @property
     def lengths(self) -> np.ndarray:
-        """[2, pairs] Lengths of source and target of each pair, EOS counted."""
+        """[2, pairs] Lengths of source and target of each pair, with EOS."""
         return np.array([[len(ids) + 1 for ids in side] for side in (self.src, self.tgt)])
 
     @property
     def longest(self) -> int:
-        """Length of the longest side of any pair, EOS counted."""
+        """Length of the longest side of any pair, with EOS."""
         return int(self.lengths.max(initial=0))
 
 
@@ -49,37 +49,37 @@ class ParallelText:
 class Batch:
     """Padded sentence pairs on one device. b sentences, k source and q target positions.
 
-    What the host must know of a batch it knows without asking a GPU, which would make it wait.
+    The lists are on the host, so that reading them does not wait for a GPU.
     """
 
-    indices: list[int]  # which pairs of the text
-    src_lengths: list[int]  # of each pair, EOS counted
+    indices: list[int]  # numbers of the pairs in the text
+    src_lengths: list[int]  # of each pair, with EOS
     tgt_lengths: list[int]
     src: Tensor  # [b, k], EOS at the end
     tgt_in: Tensor  # [b, q], BOS at the start
     tgt_out: Tensor  # [b, q], EOS at the end
-    real: Tensor  # [target tokens], where in the flattened targets there is no padding
+    real: Tensor  # [target tokens], positions without padding in the flattened targets
 
     @property
     def target_tokens(self) -> int:
-        """Real target tokens, EOS included."""
+        """Target tokens with EOS, without padding."""
         return sum(self.tgt_lengths)
 
     @property
     def source_tokens(self) -> int:
-        """Real source tokens, EOS included."""
+        """Source tokens with EOS, without padding."""
         return sum(self.src_lengths)
 
     def without_padding(self, targets: Tensor) -> Tensor:
-        """What [b, q, ...] has at real target positions, sentence by sentence: [tokens, ...]."""
+        """Return the rows of [b, q, ...] at real target positions: [tokens, ...]."""
         return targets.flatten(0, 1).index_select(0, self.real)
 
 
 class ResidentText:
-    """A text that lies on a device as a whole; its batches are padded there.
+    """A whole text on a device, where its batches are padded.
 
-    For a batch no more than the numbers of its pairs goes to the device, and nothing comes back.
-    Neither the text nor a batch of it may be empty.
+    For each batch only the numbers of its pairs go to the device, and nothing comes back. Neither
+    the text nor a batch of it may be empty.
     """
 
     def __init__(self, text: ParallelText, device: torch.device = _CPU):
@@ -88,7 +88,7 @@ class ResidentText:
         self._device = device
 
     def batch(self, indices: Sequence[int]) -> Batch:
-        """One padded batch of the pairs with these numbers."""
+        """Return one padded batch of the pairs with these numbers."""
         pairs = np.array(indices, dtype=np.int64)
         src_lengths, tgt_lengths = (side.lengths[pairs].tolist() for side in (self._src, self._tgt))
         rows = torch.from_numpy(pairs).to(self._device, non_blocking=True)
@@ -109,30 +109,30 @@ class _ResidentSide:
     """One side of a text: BOS, ids and EOS of one sentence after another."""
 
     def __init__(self, sentences: list[Ids], device: torch.device):
-        self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, EOS counted
+        self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, with EOS
         ends = np.cumsum(self.lengths + 1)
         words = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
         flat = np.fromiter(words, dtype=np.int32, count=ends[-1])
-        # Short sentences are read beyond their end, the last one too.
+        # Short sentences are read beyond their end, also the last one.
         flat = np.pad(flat, (0, self.lengths.max()), constant_values=PAD)
         self._flat, self._starts, self._lengths = (
             torch.from_numpy(a).to(device) for a in (flat, ends - self.lengths - 1, self.lengths)
         )
 
     def padded(self, rows: Tensor, width: int, shifted: bool = False) -> Tensor:
-        """Sentences with these numbers [b, width], EOS at the end, or BOS at the start."""
+        """Return sentences [b, width] with EOS at the end, or BOS at the start."""
         columns = torch.arange(width, device=rows.device)
         places = self._starts[rows, None] + columns + (0 if shifted else 1)
         return self._flat[places].where(columns < self._lengths[rows, None], PAD).long()
 
 
 def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
-    """One padded batch of the pairs with these numbers; for several see `ResidentText`."""
+    """Return one padded batch of the pairs with these numbers."""
     return ResidentText(text, device).batch(indices)
 
 
 def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> Iterator[Batch]:
-    """Batches of every pair once, sorted by length: for measuring.
+    """Return batches of every pair once, sorted by length, for measuring.
 
     A budget below the longest pair is raised to it. Raises UserError if the text is empty.
     """
@@ -141,7 +141,7 @@ def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> It
 
 
 def pad_sources(sources: Sequence[Ids]) -> Tensor:
-    """Sources [b, k] with EOS, padded at the end."""
+    """Return sources [b, k] with EOS, padded at the end."""
     table = np.full((len(sources), max(map(len, sources)) + 1), PAD, dtype=np.int64)
     for row, ids in zip(table, sources, strict=True):
         row[: len(ids) + 1] = [*ids, EOS]
@@ -149,7 +149,10 @@ def pad_sources(sources: Sequence[Ids]) -> Tensor:
 
 
 def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
-    """The longest slices of neighbours that, padded to the longest, stay in a budget, or of one."""
+    """Yield the longest slices that, padded to their longest item, stay within the budget.
+
+    An item above the budget is a slice alone.
+    """
     start = longest = 0
     for place, length in enumerate(lengths):
         longest = max(longest, length)
@@ -161,18 +164,16 @@ def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
 
 
 class BatchPlan:
-    """Which pairs make which batch: a function of the text, the budget, the seed and the epoch.
+    """Assignment of pairs to batches: a function of text, budget, seed and epoch.
 
-    A batch's size is sentences × its longest sentence on either side, EOS counted, and stays
+    The size of a batch is sentences × its longest sentence on either side, with EOS, and stays
     within the budget. Pairs are sorted by length with ties in random order, cut into batches,
     and the batches are shuffled.
     """
 
     def __init__(self, text: ParallelText, budget: int, seed: int):
         if not len(text):
-            raise UserError(
-                "there is no sentence pair to make batches of; look at the text step's counts"
-            )
+            raise UserError("there is no sentence pair to make batches of; see the text's counts")
         self.budget = budget
         self.seed = seed
         lengths = text.lengths
@@ -185,14 +186,14 @@ class BatchPlan:
             )
 
     def epoch(self, number: int) -> list[np.ndarray]:
-        """The batches of one epoch in training order, each an array of pair numbers."""
+        """Return the batches of one epoch in training order, each an array of pair numbers."""
         generator = np.random.default_rng([self.seed, number])
         ties = generator.permutation(len(self.lengths))
         batches = self._cut(np.lexsort((ties, self.src_lengths, self.lengths)))
         return [batches[i] for i in generator.permutation(len(batches))]
 
     def in_order(self) -> list[np.ndarray]:
-        """The batches of all pairs sorted by length, each an array of pair numbers."""
+        """Return the batches of all pairs sorted by length, each an array of pair numbers."""
         return self._cut(np.lexsort((self.src_lengths, self.lengths)))
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:

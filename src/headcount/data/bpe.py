@@ -16,6 +16,7 @@ from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings, SpellingSettings
 from headcount.data.lines import clean_lines, references, write_lines
+from headcount.data.normalisation import Normalise, read_normaliser, spelling_facts
 from headcount.data.sentencepieces import (
     MARKS,
     TOKENIZER_UNIT,
@@ -24,34 +25,32 @@ from headcount.data.sentencepieces import (
     make_pieces,
     read_marks,
 )
-from headcount.data.spelling import Spell, read_spelling, spelling_facts
-from headcount.data.vocabulary import UNK, Vocabulary
+from headcount.data.vocabulary import SPECIALS, UNK, Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
 
 UNKNOWN = "⁇"
-"""How an unknown piece shows in a translation. One word to sacreBLEU, of `<unk>` it makes three."""
-(_UNK,) = Vocabulary([]).pieces([UNK])
+"""Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
 LONGEST_CUT = 100
-"""Characters; a longer word is cut into parts of this length before merging, because the time
-that merging takes grows with the square of the length."""
+"""Characters. A longer word is cut into parts of this length before merging, whose time grows with
+the square of the length."""
 
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 _MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
 
 
 class PieceCutter:
-    """Cuts words into pieces by learnt merges. Every cut is remembered."""
+    """Cuts words into pieces by learnt merges, with a cache."""
 
     def __init__(self, codes: str):
         """`codes` is the text of a code file, as `learn_codes` returns it."""
         merges = codes.count("\n") - 1
-        # A file without merges would be read as a faulty line; 0 tells BPE to read none.
+        # BPE would read a file without merges as a faulty line; 0 stops it from reading any.
         self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
         self._cut_word = cache(self._pieces)
 
     def cut(self, words: Iterable[str]) -> list[str]:
-        """Pieces of all words in order; a piece that the next one continues ends in `@@`."""
+        """Return the pieces of all words, with `@@` where the next piece continues a word."""
         return [piece for word in words for piece in self._cut_word(word)]
 
     def _pieces(self, word: str) -> list[str]:
@@ -64,20 +63,20 @@ class PieceCutter:
 
 
 class WordCutter:
-    """Leaves every word whole, in the form that pieces have."""
+    """Leaves every word whole, protected like a piece."""
 
     def cut(self, words: Iterable[str]) -> list[str]:
-        """The words in order, each a piece."""
+        """Return the words, each a piece."""
         return list(map(protect, words))
 
 
 def make_cutter(unit: str, codes: str) -> PieceCutter | WordCutter:
-    """What cuts words into units, as in `BpeSettings`; whole words need no codes."""
+    """Return the cutter for a unit of `BpeSettings`. Whole words need no codes."""
     return WordCutter() if unit == "words" else PieceCutter(codes)
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
-    """Words of a sequence of pieces; a last piece that waits for more ends its word."""
+    """Return the words of pieces. A last piece that ends in `@@` ends its word."""
     words, word = [], ""
     for piece in pieces:
         word += piece.removesuffix(SEPARATOR)
@@ -88,9 +87,9 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def learn_codes(words: Counter[str], merges: int) -> str:
-    """Text of a code file with at most `merges` merges, the same for the same counts.
+    """Return the text of a code file with at most `merges` merges, the same for the same counts.
 
-    Fewer are learnt when no pair of symbols is left that occurs twice.
+    Learning stops when no pair of symbols occurs twice.
     """
     parts: Counter[str] = Counter()
     for word, count in words.items():
@@ -99,60 +98,64 @@ def learn_codes(words: Counter[str], merges: int) -> str:
     if merges == 0 or max(map(len, parts), default=0) < 2:
         return "#version: 0.2\n"
     out = io.StringIO()
-    # The library reports its progress to the terminal; a log has no use for that.
-    with contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()):  # the library writes its progress there
         entries = [f"{part} {count}" for part, count in sorted(parts.items())]
         learn_bpe(entries, out, merges, min_frequency=_MIN_COUNT, is_dict=True)
     return out.getvalue()
 
 
+def _parts(word: str) -> list[str]:
+    safe = protect(word)
+    return [safe[start : start + LONGEST_CUT] for start in range(0, len(safe), LONGEST_CUT)]
+
+
 class Segmenter:
     """One side of a pair: from a line of text to subword ids and back."""
 
-    prefix: Sequence[int] = ()  # ids that every sentence begins with: none
+    prefix: Sequence[int] = ()  # no ids that every sentence begins with
 
     def __init__(
         self,
         tokeniser: Tokeniser,
         cutter: PieceCutter | WordCutter,
         words: Vocabulary,
-        spell: Spell = str,
+        normalise: Normalise = str,
     ):
-        """`words` has the pieces the model knows; `spell` writes lines as its training text was."""
+        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
         self.language = tokeniser.language
-        self.spell = spell
+        self.normalise = normalise
         self.vocabulary = words
         self._tokeniser = tokeniser
         self._cutter = cutter
 
     def pieces(self, line: str) -> list[str]:
-        """Pieces of a cleaned line, those outside the vocabulary included."""
-        return self._cutter.cut(self._tokeniser.split(self.spell(line)))
+        """Return the pieces of a cleaned line, known to the model or not."""
+        return self._cutter.cut(self._tokeniser.split(self.normalise(line)))
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
-        """Whether each piece begins a word."""
+        """Return for each piece True if it begins a word."""
         return [not before.endswith(SEPARATOR) for before in ["", *pieces[:-1]]][: len(pieces)]
 
     def word_count(self, pieces: Sequence[str]) -> int:
-        """How many words pieces have."""
+        """Return the number of words of pieces."""
         return sum(self.begins(pieces))
 
     def word(self, pieces: Sequence[str]) -> str:
-        """The word of these pieces."""
+        """Return the word of these pieces."""
         return join_pieces(pieces)[0]
 
     def encode(self, line: str) -> list[int]:
-        """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
+        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
-        """Ids of a line, no more than `longest`."""
+        """Return at most `longest` ids of a line."""
         return ids[:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Detokenised line of ids without padding, start or end; UNK shows as `UNKNOWN`."""
+        """Return the detokenised line of ids without padding, start or end."""
         pieces = self.vocabulary.pieces(ids)
-        shown = (UNKNOWN if piece == _UNK else piece for piece in pieces)
+        shown = (UNKNOWN if piece == SPECIALS[UNK] else piece for piece in pieces)
         return self._tokeniser.join(join_pieces(shown))
 
 
@@ -168,33 +171,27 @@ def segment_corpus(
     folder: Path,
     spelt: SpellingSettings = _SPELT,
 ) -> dict[str, int]:
-    """Learn BPE from the training text of a pair and write all that later steps need.
+    """Learn BPE from the training text of a pair and write the files that later steps need.
 
     Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
-    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. If joint,
-    one code file and one vocabulary come from both sides and are written for each. Of several
-    references of dev the first is cut. `spelt`: how the text is written already. Returns the number
-    of merges learnt for each side.
+    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. Of several
+    references the first is cut. `spelt`: the normalisation of the text. Returns merges by side.
     """
-    tokenisers = [Tokeniser(each, pretokenised, settings.unspaced) for each in languages]
+    tokenisers = [Tokeniser(name, pretokenised, settings.unspaced) for name in languages]
     counts = [
         Counter(word for line in clean_lines(path) for word in tokeniser.split(line))
         for path, tokeniser in zip(train, tokenisers, strict=True)
     ]
     merges = settings.merges if settings.unit == "subwords" else 0
     if settings.joint:
-        both = counts[0] + counts[1]
-        codes = [learn_codes(both, merges)] * 2
-        counts = [both, both]
+        counts = [counts[0] + counts[1]] * 2
+        codes = [learn_codes(counts[0], merges)] * 2
     else:
         codes = [learn_codes(count, merges) for count in counts]
     for side, name in enumerate(SIDES):
         cutter = make_cutter(settings.unit, codes[side])
         write_text(folder / CODES[side], codes[side])
-        pieces: Counter[str] = Counter()
-        for word, count in counts[side].items():
-            for piece in cutter.cut([word]):
-                pieces[piece] += count
+        pieces = _piece_counts(counts[side], cutter)
         Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             lines = (references(line)[0] for line in clean_lines(paths[side]))
@@ -207,25 +204,28 @@ def segment_corpus(
     return learnt
 
 
-def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
-    """Source and target side that `segment_corpus` left in a folder, or a pretrained model has.
+def _piece_counts(words: Counter[str], cutter: PieceCutter | WordCutter) -> Counter[str]:
+    pieces: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in cutter.cut([word]):
+            pieces[piece] += count
+    return pieces
 
-    Joint ones share one vocabulary. Raises UserError if the folder is not such a folder.
+
+def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
+    """Return source and target side of a folder of `segment_corpus` or of a pretrained model.
+
+    Joint sides share one vocabulary. Raises UserError for another folder.
     """
     try:
         about = read_segmentation(folder)
         codes = [(folder / name).read_bytes() for name in CODES]
-        src_words, tgt_words = (folder / name for name in VOCABULARIES)
-        src = Vocabulary.load(src_words)
-        tgt = src if about["joint"] else Vocabulary.load(tgt_words)
-        return (
-            _segmenter(0, about, codes[0], src),
-            _segmenter(1, about, codes[1], tgt),
-        )
+        src = Vocabulary.load(folder / VOCABULARIES[0])
+        tgt = src if about["joint"] else Vocabulary.load(folder / VOCABULARIES[1])
+        return _segmenter(0, about, codes[0], src), _segmenter(1, about, codes[1], tgt)
     except (FileNotFoundError, ValueError, KeyError) as fault:
         raise UserError(
-            f"{folder}: expected the files that scripts/bpe.py writes, found a fault: {fault}; "
-            "run it again"
+            f"{folder}: expected the files that scripts/bpe.py writes: {fault}; run it again"
         ) from None
 
 
@@ -234,34 +234,27 @@ def _segmenter(
 ) -> AnySegmenter:
     language = about[("src_lang", "tgt_lang")[side]]
     if about["unit"] in (UNIT, TOKENIZER_UNIT):
-        spell = read_spelling(about, _AS_READ)
+        normalise = read_normaliser(about, _AS_READ)  # the model has a normal form of its own
         marks = read_marks(about, side)
-        return make_pieces(about["unit"], language, codes, vocabulary, marks, spell)
+        return make_pieces(about["unit"], language, codes, vocabulary, marks, normalise)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
     cutter = make_cutter(about["unit"], codes.decode("utf-8"))
-    spell = read_spelling(about, _SPELT)
-    return Segmenter(tokeniser, cutter, vocabulary, spell)
+    return Segmenter(tokeniser, cutter, vocabulary, read_normaliser(about, _SPELT))
 
 
 def read_segmentation(folder: Path) -> dict[str, Any]:
-    """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
+    """Return the content of segmentation.json. Raises UserError if it lacks a key."""
     path = folder / SEGMENTATION
     keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}
     try:
         about = read_json(path)
-    except (FileNotFoundError, ValueError):
-        about = None
-    if isinstance(about, dict) and about.get("unit") in (UNIT, TOKENIZER_UNIT):
-        keys.add(MARKS)
-    if not isinstance(about, dict) or not keys <= set(about):
+        if about["unit"] in (UNIT, TOKENIZER_UNIT):
+            keys.add(MARKS)
+        if not keys <= set(about):
+            raise ValueError("a key is missing")
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as fault:
         raise UserError(
-            f"{path}: expected what scripts/bpe.py writes, an object with "
-            f"{', '.join(sorted(keys))}, found no such thing; run it again, or "
-            "scripts/segment.py for a pretrained model"
-        )
+            f"{path}: expected an object with {', '.join(sorted(keys))} ({fault}); run "
+            "scripts/bpe.py again, or scripts/segment.py for a pretrained model"
+        ) from None
     return about
-
-
-def _parts(word: str) -> list[str]:
-    safe = protect(word)
-    return [safe[start : start + LONGEST_CUT] for start in range(0, len(safe), LONGEST_CUT)]

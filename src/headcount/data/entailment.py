@@ -17,7 +17,7 @@ from headcount.data.manifest import find_file, read_manifest
 COLUMNS = ("sentence1", "sentence2", "gold_label")
 SPLIT_SEED = 1
 UNDECIDED = "-"
-"""The label of a pair on which people did not agree."""
+"""Label of a pair on which people did not agree."""
 
 
 class Example(NamedTuple):
@@ -31,13 +31,13 @@ class Example(NamedTuple):
 def read_pairs(
     path: Path, limit: int | None = None, member: str | None = None, shown: str | None = None
 ) -> list[Example]:
-    """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
+    """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones.
 
-    The file may be the `member` of an archive, and messages may call it otherwise, `shown`. Lines
-    are those of `read_lines`. Raises UserError, naming the line, where a sentence or the label is
-    missing, where there is a cell too many, and for a file without any pair.
+    The file may be the `member` of an archive. Messages call it `shown`. Raises UserError, with the
+    line, for a missing sentence or label or a cell too many, for a file without any pair, and as
+    `read_lines`.
     """
-    found: list[Example] = []
+    pairs: list[Example] = []
     shown = shown or str(path)
     for number, row in _rows(path, member, shown):
         cells = [row.get(column) for column in COLUMNS]
@@ -48,41 +48,37 @@ def read_pairs(
                     "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
                 )
         if cells[2].strip() != UNDECIDED:
-            found.append(Example(cells[0], cells[1], cells[2].strip()))
-        if limit is not None and len(found) == limit:
+            pairs.append(Example(cells[0], cells[1], cells[2].strip()))
+        if limit is not None and len(pairs) == limit:
             break
-    if not found:
+    if not pairs:
         raise UserError(f"{shown}: expected labelled sentence pairs, found none")
-    return found
+    return pairs
 
 
 def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> None:
-    """Write train, dev, matched and mismatched of a corpus, each a .jsonl; parts.json counts them.
+    """Write train, dev, matched and mismatched of a corpus as .jsonl, and counts as parts.json.
 
-    Dev is drawn from the training pairs, and so are those for fine-tuning from the others; both
-    stay in the order of the corpus. Raises UserError for a corpus without labelled pairs or with
-    too few of them, and as `read_pairs`.
+    Dev and the pairs for fine-tuning are drawn from the training pairs, in the order of the corpus.
+    Raises UserError for a corpus without labelled pairs or with too few, and as `read_pairs`.
     """
     listed = read_manifest(manifest).get("entailment", {})
-    found = {}
+    parts = {}
     for split in ENTAILMENT:
         if split not in listed:
             raise UserError(f"{manifest}: expected labelled pairs {split!r}, found {list(listed)}")
         file = find_file(manifest, listed[split])
-        found[split] = read_pairs(file.path, None, file.member, file.shown)
-    every, dev, train = found["train"], settings.dev_pairs, settings.train_pairs
-    if dev + (train or 1) > len(every):
+        parts[split] = read_pairs(file.path, None, file.member, file.shown)
+    whole, dev, train = parts["train"], settings.dev_pairs, settings.train_pairs
+    if dev + (train or 1) > len(whole):
         raise UserError(
             f"classifiers: expected {dev} pairs for dev and {train or 'some'} to train, found "
-            f"{len(every)} training pairs on whose label people agreed; lower dev_pairs"
-            f"{' or train_pairs' if train else ''}"
+            f"{len(whole)} decided training pairs; lower dev_pairs or train_pairs"
         )
-    order = Stream.ENTAILMENT.generator(SPLIT_SEED).permutation(len(every))
+    order = Stream.ENTAILMENT.generator(SPLIT_SEED).permutation(len(whole))
     last = None if train is None else dev + train
-    drawn = {"train": sorted(order[dev:last]), "dev": sorted(order[:dev])}
-    parts = {part: [every[place] for place in places] for part, places in drawn.items()} | {
-        test: found[test] for test in ENTAILMENT[1:]
-    }
+    for part, places in (("train", order[dev:last]), ("dev", order[:dev])):
+        parts[part] = [whole[place] for place in sorted(places)]
     for part, pairs in parts.items():
         rows = (json.dumps(dict(zip(COLUMNS, pair, strict=True))) for pair in pairs)
         write_text(folder / f"{part}.jsonl", "".join(f"{row}\n" for row in rows))
@@ -90,16 +86,15 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
 
 
 def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dict]]:
-    """Line number and cells of each row."""
+    """Yield line number and cells of each row. Quotation marks are part of the sentences."""
     lines = enumerate(read_lines(path, member, LineTally(), shown), start=1)
     filled = ((number, line) for number, line in lines if line.strip())
-    is_json = re.search(r"\.jsonl(\.\w+)?$", member or shown) is not None
-    columns = [] if is_json else next(filled, (0, ""))[1].split("\t")
+    if re.search(r"\.jsonl(\.\w+)?$", member or shown):
+        yield from ((number, _object(line, f"{shown}:{number}")) for number, line in filled)
+        return
+    columns = next(filled, (0, ""))[1].split("\t")
     for number, line in filled:
-        if not columns:
-            yield number, _object(line, f"{shown}:{number}")
-            continue
-        cells = line.split("\t")  # quotation marks are part of the sentences
+        cells = line.split("\t")
         if len(cells) > len(columns):
             raise UserError(
                 f"{shown}:{number}: expected at most {len(columns)} cells, as in the header, found "
@@ -110,10 +105,10 @@ def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dic
 
 def _object(line: str, where: str) -> dict:
     try:
-        found = json.loads(line)
-        json.dumps(found, ensure_ascii=False).encode()  # JSON can spell half a character
+        row = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()  # JSON can spell half a character
     except (ValueError, RecursionError) as fault:
         raise UserError(f"{where}: not a JSON object ({fault})") from None
-    if not isinstance(found, dict):
+    if not isinstance(row, dict):
         raise UserError(f"{where}: expected a JSON object, found {line.strip()[:60]}")
-    return found
+    return row

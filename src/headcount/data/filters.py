@@ -1,4 +1,4 @@
-"""Which training pairs are kept: the filters in their order, and how much each may leave out."""
+"""Filters of training pairs in their order, and the loss that each may cause."""
 
 import math
 import re
@@ -13,10 +13,10 @@ from headcount.data.lines import clean_lines
 from headcount.data.words import UNSPACED
 
 LONGEST_WORD = 1000
-"""Characters; a training pair with a longer word is left out."""
+"""Limit of a word in characters."""
 CHARACTERS_A_WORD = 2
-"""Of a script without spaces, that count as one word. Chinese and Japanese have about as many for
-an English word, Thai about twice as many: none comes near `max_ratio` by its script alone."""
+"""Characters of a script without spaces that count as one word. An English word has about two in
+Chinese and Japanese and four in Thai, so no script alone comes near `max_ratio`."""
 
 _RATIO_FROM = 5  # words: short sentences may differ by any ratio
 
@@ -24,10 +24,9 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def measure(line: str) -> tuple[int, int]:
-    """How many words a cleaned line has at its spaces, and characters the longest of them.
+    """Return the number of words of a cleaned line at its spaces, and the longest in characters.
 
-    Of a script that is written without spaces, characters stand for words, and have no part in the
-    longest one.
+    In a script without spaces, characters count for words, and none for the longest.
     """
     characters = 0
     if not line.isascii():
@@ -38,8 +37,6 @@ def measure(line: str) -> tuple[int, int]:
 
 
 class _Pair(NamedTuple):
-    """A pair as the filters see it."""
-
     src: str
     tgt: str
     fewer: int  # words of its shorter side
@@ -48,13 +45,12 @@ class _Pair(NamedTuple):
 
 
 class PairFilter:
-    """Which pairs are kept, and how many each filter found and dropped.
+    """Filters of pairs, with the number of pairs that each found and dropped.
 
-    A pair is dropped by the first filter that applies and is active; later ones do not see it.
-    Filters in this order: `empty` (a side without words), `max_words`, `max_ratio` (only where
-    the longer side has more than five words), `long_word`, `duplicates` (a later copy of a
-    pair), `overlap` (the source line is held out). The last two drop pairs only if the settings
-    say so; when the filter as a whole is not active, all of them only count.
+    The first filter that applies and is active drops a pair, and later ones do not see it. The
+    order: `empty` (a side without words), `max_words`, `max_ratio` (if the longer side has more
+    than five words), `long_word`, `duplicates` (a later copy), `overlap` (the source is held out).
+    The last two drop only if the settings request it. Without `active` all only count.
     """
 
     def __init__(self, settings: TextSettings, held_out: Sequence[Path], active: bool):
@@ -69,22 +65,25 @@ class PairFilter:
             "duplicates": self._seen_before,
             "overlap": lambda pair: pair.src in self._held_out,
         }
-        self._asked_for = {"duplicates": settings.drop_duplicates, "overlap": settings.drop_overlap}
-        self._active = {n for n in self._rules if active and self._asked_for.get(n, True)}
+        self._requested = {
+            "duplicates": settings.drop_duplicates,
+            "overlap": settings.drop_overlap,
+        }
+        self._active = {n for n in self._rules if active and self._requested.get(n, True)}
         if "overlap" in self._active and not held_out:
             raise UserError("drop_overlap: expected held-out source files (--held-out), found none")
         self.found = dict.fromkeys(self._rules, 0)
         self.dropped = dict.fromkeys(self._rules, 0)
-        self.with_words = 0
-        """Kept pairs with words on both sides."""
+        self._with_words = 0  # pairs that stay, with words on both sides
         self.equal = 0
-        """Pairs whose sides are the same, which teach a model to copy."""
-        self._pairs = 0
+        """Pairs with equal sides, which teach a model to copy."""
+        self.pairs = 0
+        """Pairs that were read."""
         self._first: dict[str, int] = {}  # number of the first pair that each dropped
 
     def keeps(self, src: str, tgt: str) -> bool:
-        """True if the pair stays; counts it either way."""
-        self._pairs += 1
+        """Return True if the pair stays, and count it."""
+        self.pairs += 1
         self.equal += bool(src) and src == tgt
         words, longest = zip(measure(src), measure(tgt), strict=True)
         pair = _Pair(src, tgt, *sorted(words), max(longest))
@@ -93,32 +92,35 @@ class PairFilter:
                 self.found[name] += 1
                 if name in self._active:
                     self.dropped[name] += 1
-                    self._first.setdefault(name, self._pairs)
+                    self._first.setdefault(name, self.pairs)
                     return False
-        self.with_words += bool(src and tgt)
+        self._with_words += bool(src and tgt)
         return True
 
     def check_losses(self, files: str) -> None:
-        """Raise UserError if a filter dropped a larger share of the pairs than `max_dropped`.
+        """Raise UserError if no pair remains, or a filter dropped a larger share than allowed.
 
-        Not for `duplicates` and `overlap`: whoever switches these on means all that they drop.
-        `files`: where the pairs came from, for the message.
+        `duplicates` and `overlap` may drop any share. Messages name `files`.
         """
+        if not self._with_words:
+            raise UserError(
+                f"{files}: no pair with words on both sides remains of {self.pairs}; dropped: "
+                f"{self.dropped}. Check the files and the text settings."
+            )
         most = self._settings.max_dropped
         for name, dropped in self.dropped.items():
-            if name in self._asked_for or dropped / max(1, self._pairs) <= most:
-                continue  # a quotient, so that the share that is advised is enough
-            share = math.ceil(100 * dropped / self._pairs) / 100
-            raised = f" and text.{name}" if name in TextSettings.model_fields else ""
+            if name in self._requested or dropped / max(1, self.pairs) <= most:
+                continue  # a quotient, so that the share in the message is enough
+            share = math.ceil(100 * dropped / self.pairs) / 100
             raise UserError(
-                f"{files}: the filter {name} would leave out {dropped} of {self._pairs} training "
-                f"pairs, the first of them pair {self._first[name]} of those read; "
-                f"text.max_dropped allows a share of {most}. Check these pairs{raised}; if the "
-                f"loss is meant, set text.max_dropped to {share}."
+                f"{files}: the filter {name} would leave out {dropped} of {self.pairs} training "
+                f"pairs, the first of them pair {self._first[name]}; text.max_dropped allows a "
+                f"share of {most}. Check these pairs; if the loss is meant, set text.max_dropped to"
+                f" {share}."
             )
 
     def _seen_before(self, pair: _Pair) -> bool:
-        """Sixteen bytes stand for a pair, so that millions of pairs fit in memory."""
+        """Return True for a copy. A digest of 16 bytes stands for a pair."""
         mark = blake2b(f"{pair.src}\n{pair.tgt}".encode(), digest_size=16).digest()
         known = mark in self._seen
         self._seen.add(mark)

@@ -1,7 +1,7 @@
-"""Lines of text files, by one rule for all: a line ends at the byte 0x0A and nowhere else.
+"""Lines of text files by one rule: a line ends at the byte 0x0A and nowhere else.
 
 `str.splitlines`, text mode and `codecs` also split at U+2028, U+0085, a form feed or a lone
-carriage return, so sentence numbers would depend on who reads. None of them is used here.
+carriage return, so that sentence numbers would depend on the reader.
 """
 
 import codecs
@@ -15,17 +15,17 @@ from typing import BinaryIO
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
-from headcount.data.archives import named, unpacked
+from headcount.data.formats.archives import named, unpacked
 
 LONGEST_LINE = 16 * 2**20
-"""Bytes; a longer line is refused, so that memory stays bounded."""
+"""Limit of a line in bytes, so that memory stays bounded."""
 
 _ARRIVING = 2**18  # bytes that are taken from a stream at once: some thousands of sentences
 
 
 @dataclass
 class LineTally:
-    """What was met while reading one side: lines, and how often a rule had to be applied."""
+    """Counts of one side: lines, and the times that a rule was applied."""
 
     lines: int = 0
     bom: int = 0
@@ -34,7 +34,7 @@ class LineTally:
     line_breaks: int = 0
     controls: int = 0
     invisible: int = 0
-    """Characters that show nothing and stay: zero-width spaces, word joiners, soft hyphens."""
+    """Invisible characters, which stay: zero-width spaces, word joiners, soft hyphens."""
     spaced: int = 0
     """Lines with a space before a comma or full stop, as tokenised text has."""
     ambiguous: int = 0
@@ -46,25 +46,22 @@ class LineTally:
 
 
 def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
-    """Lines of a raw text, without line ends, straight from a packed file if it is one.
+    """Yield the lines of a raw text without line ends, straight from a packed file if it is one.
 
-    `shown` is what messages call the file, its path unless another is given.
-
-    A byte order mark, one carriage return before each line end and a missing last line end are
-    accepted and counted in `tally`. Raises UserError, naming line and byte offset, for anything
-    but UTF-8, for NUL bytes, and for a damaged, cut, overblown or unsuitable archive. Damage
-    can show as late as at the end: use nothing before the iterator has ended.
+    Messages call the file `shown`, by default its path. A byte order mark, a carriage return before
+    a line end and a missing last line end are accepted and counted in `tally`. Raises UserError,
+    with line and byte offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
     """
-    name = named(path, member, shown)
-    with unpacked(path, member, shown, lambda: f"{tally.lines} good lines") as stream:
-        yield from _lines(iter(partial(stream.readline, LONGEST_LINE + 1), b""), name, tally)
+    with unpacked(path, member, shown) as stream:
+        raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+        yield from _lines(raws, named(path, member, shown), tally)
 
 
 def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:
-    """Lines of a stream by the rule of `read_lines`, those together that have arrived together.
+    """Yield lists of the lines that arrived together, by the rule of `read_lines`.
 
-    Nothing is waited for but the end of a line, so that whoever writes a line and waits for an
-    answer gets one. `stream` has `read1`; `shown` is what messages call it.
+    A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
+    `stream` has `read1`, and messages call it `shown`.
     """
     waiting: deque[bytes] = deque()
     lines = _lines(iter(lambda: waiting.popleft(), None), shown, tally)
@@ -72,7 +69,7 @@ def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[l
     while arrived := stream.read1(_ARRIVING):
         *whole, rest = (rest + arrived).split(b"\n")
         waiting.extend(line + b"\n" for line in whole)
-        if len(rest) > LONGEST_LINE:  # which is refused, rather than kept until it ends
+        if len(rest) > LONGEST_LINE:  # refused below, instead of growing until it ends
             waiting.append(rest)
         if waiting:
             yield list(islice(lines, len(waiting)))
@@ -82,18 +79,14 @@ def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[l
 
 
 def clean_lines(path: Path) -> Iterator[str]:
-    """Lines of a text that this project wrote: UTF-8, each ended by a line feed."""
+    """Yield the lines of a text that this project wrote: UTF-8, each ended by a line feed."""
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.removesuffix("\n")
 
 
 def references(line: str) -> list[str]:
-    """The translations in a line of a `.tgt`, the first one first.
-
-    Dev and test sets may have several of each sentence. Tabs stand between them, as in the files
-    that sacreBLEU reads with `--num-refs`; cleaned text holds none itself.
-    """
+    """Return the translations in a line of a `.tgt`, separated by tabs. Cleaned text has no tab."""
     return line.split("\t")
 
 
@@ -106,24 +99,21 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 def _lines(raws: Iterator[bytes], name: str, tally: LineTally) -> Iterator[str]:
     offset = 0
     for number, raw in enumerate(raws, start=1):
-        if number == 1:
-            if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise UserError(
-                    f"{name}:1: byte offset 0: expected UTF-8, found the byte order mark of "
-                    "UTF-16; convert it with iconv -f UTF-16 -t UTF-8"
-                )
-            if raw.startswith(codecs.BOM_UTF8):
-                tally.bom, offset = tally.bom + 1, len(codecs.BOM_UTF8)
-                raw = raw[offset:]
+        where = f"{name}:{number}"
+        if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise UserError(
+                f"{where}: byte offset 0: expected UTF-8, found the byte order mark of UTF-16; use "
+                "iconv"
+            )
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            tally.bom, offset = tally.bom + 1, len(codecs.BOM_UTF8)
+            raw = raw[offset:]
         if not raw:
             return
         if len(raw) > LONGEST_LINE:
-            raise UserError(
-                f"{name}:{number}: line longer than {LONGEST_LINE} bytes; is this a text with "
-                "one sentence a line?"
-            )
+            raise UserError(f"{where}: line longer than {LONGEST_LINE} bytes; is this a text?")
         tally.lines += 1
-        yield _decoded(raw, f"{name}:{number}", offset, tally)
+        yield _decoded(raw, where, offset, tally)
         offset += len(raw)
 
 
@@ -143,6 +133,5 @@ def _decoded(raw: bytes, where: str, offset: int, tally: LineTally) -> str:
     except UnicodeDecodeError as fault:
         raise UserError(
             f"{where}: byte offset {offset + fault.start}: expected UTF-8, found the byte "
-            f"0x{body[fault.start]:02X} ({fault.reason}); mend the line, or convert the file "
-            "with iconv if it is in another encoding"
+            f"0x{body[fault.start]:02X} ({fault.reason}); mend the line or use iconv"
         ) from None

@@ -1,4 +1,4 @@
-"""A split as it was published: aligned sentences, and which of them it takes."""
+"""The published sentence pairs of a split, after the rules of its corpus."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise, zip_longest
@@ -10,24 +10,22 @@ import numpy as np
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
 from headcount.base.settings.text.sources import Draw
-from headcount.data.archives import named, unpacked
-from headcount.data.formats import KEYED, read_sentences
+from headcount.data.formats.markup import elements, read_segments, shown_key
+from headcount.data.formats.sentences import KEYED, read_sentences
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
-from headcount.data.markup import elements, read_segments, shown_key
-from headcount.data.parting import parting_line
 
 Row = tuple[str, ...]
 """A sentence and its translation, or its translations."""
 
 
 class RawSplit:
-    """The sentences of one split in two languages, and how many pairs were left out of it."""
+    """The sentences of one split in two languages, and the number of pairs left out of it."""
 
     def __init__(
         self, manifest: Path, split: str, languages: tuple[str, str], draw: Draw | None = None
     ):
-        """Raises UserError if the manifest has no such split, or a file is not the one it says."""
+        """Raises UserError if the manifest lacks the split, or a file differs from the manifest."""
         about = read_manifest(manifest)
         self._split = split
         self._rules: dict[str, dict[str, Any]] = about.get("hold_out", {})
@@ -43,18 +41,18 @@ class RawSplit:
         self.references = len(tgt[0])
         """Translations of each sentence."""
         self.left_out: dict[str, int] = {}
-        """Pairs that were published and are not in the split, by the rule that left them out."""
+        """Published pairs that are not in the split, by the rule that left them out."""
 
     @property
     def shown(self) -> str:
-        """Its files, for messages."""
+        """Names of its files for messages."""
         return ", ".join(dict.fromkeys(text.shown for part in self._parts for text in part))
 
     def rows(self, tallies: tuple[LineTally, LineTally]) -> Iterator[Row]:
-        """The rows of the split. What reading meets is counted, for the source and for the target.
+        """Yield the rows of the split, with a tally of the source and one of the target.
 
         Raises UserError if a file is faulty, if sides differ in length or in their segments, and if
-        fewer pairs than are to be drawn remain. It can show as late as at the end.
+        fewer pairs remain than are to be drawn. This may only show at the end.
         """
         if self._draw is None:
             return self._undrawn(tallies)
@@ -74,15 +72,13 @@ class RawSplit:
         self.left_out = {}
         rows = chain.from_iterable(self._aligned(part, tallies) for part in self._parts)
         if self._times:
-            shares = overlaps(*self._times)
-            rows = self._only("overlap", rows, lambda _: self._next(shares) >= self._least)
-            rows = chain(rows, self._ended(shares))
+            rows = self._overlapping(rows)
         if any(rule["of"] == self._of for rule in self._rules.values()):
             rows = self._only("hold_out", rows, lambda number: self._taker(number) == self._split)
         return rows
 
     def _only(self, rule: str, rows: Iterator[Row], takes: Callable[[int], bool]) -> Iterator[Row]:
-        """The rows whose number, from 1, a rule takes; counts the others."""
+        """Yield the rows whose number, from 1, a rule takes, and count the others."""
         self.left_out[rule] = 0
         for number, row in enumerate(rows, start=1):
             if takes(number):
@@ -90,104 +86,81 @@ class RawSplit:
             else:
                 self.left_out[rule] += 1
 
-    def _next(self, shares: Iterator[float]) -> float:
-        share = next(shares, None)
-        if share is None:
-            raise UserError(f"{self._times[0].shown}: ends before {self.shown}; get them again")
-        return share
-
-    def _ended(self, shares: Iterator[float]) -> Iterator[Row]:
-        """No row. Raises UserError unless each share was that of a pair, which another may have."""
-        for _ in shares:
-            raise UserError(
-                f"{self.shown}: ends before {self._times[0].shown}; get both again, of one release"
-            )
-        yield from ()
+    def _overlapping(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the rows whose times overlap enough, and count the others."""
+        self.left_out["overlap"] = 0
+        for row, share in zip_longest(rows, overlaps(*self._times)):
+            if row is None or share is None:
+                raise UserError(
+                    f"{self.shown}: expected as many pairs as {self._times[0].shown} has lines; "
+                    "get both again, of one release"
+                )
+            if share >= self._least:
+                yield row
+            else:
+                self.left_out["overlap"] += 1
 
     def _taker(self, number: int) -> str:
-        """The split that takes a row: the first that is held out of its own and counts to it."""
+        """Return the first split whose rule `every` takes this row."""
         rules = ((name, rule) for name, rule in self._rules.items() if rule["of"] == self._of)
         return next((name for name, rule in rules if number % rule["every"] == 0), self._of)
 
     def _aligned(
         self, texts: list[FoundText], tallies: tuple[LineTally, LineTally]
     ) -> Iterator[Row]:
-        """Rows of texts that lie beside each other: by their segments' keys if all have keys."""
+        """Yield rows of parallel texts: by their segments' keys if all have keys."""
         counted = [tallies[0], *[tallies[1]] * (len(texts) - 1)]
         if all(text.format in KEYED for text in texts):
             yield from self._by_key(texts, counted)
             return
-        readers = [read_sentences(*each) for each in zip(texts, counted, strict=True)]
-        for row in zip_longest(*readers):
+        for row in zip_longest(*map(read_sentences, texts, counted)):
             if None in row:
                 raise self._misaligned(texts)
             yield row
 
     def _by_key(self, texts: list[FoundText], tallies: list[LineTally]) -> Iterator[Row]:
-        """Rows in the order of the source, whatever that of a reference."""
-        found = [read_segments(*each) for each in zip(texts, tallies, strict=True)]
-        known = list(zip(texts, found, strict=True))
+        """Yield rows in the order of the source, whatever the order of a reference."""
+        sides = list(map(read_segments, texts, tallies))
+        known = list(zip(texts, sides, strict=True))
         for (one, mine), (other, theirs) in chain(pairwise(known), pairwise(known[::-1])):
             lacking = [key for key in mine if key not in theirs]
-            if not lacking:
-                continue
-            whole = lacking[0][0] not in {document for document, _ in theirs}
-            what = f"document {lacking[0][0]}" if whole else shown_key(lacking[0])
-            names = (named(text.path, text.member, text.shown) for text in (one, other))
-            raise UserError(
-                f"{self._split}: {what} is in {' and missing in '.join(names)}, as are "
-                f"{len(lacking) - 1} more segments; get both again"
-            )
-        yield from zip(*([segments[key] for key in found[0]] for segments in found), strict=True)
+            if lacking:
+                raise UserError(
+                    f"{self._split}: {shown_key(lacking[0])} and {len(lacking) - 1} more are in "
+                    f"{one.name} and missing in {other.name}; get both again"
+                )
+        yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
 
     def _misaligned(self, texts: list[FoundText]) -> UserError:
-        lengths = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
-        other = next(i for i, length in enumerate(lengths) if length != lengths[0])
-        known = [(texts[i], lengths[i]) for i in (0, other)]
-        (shorter, fewer), (longer, more) = sorted(known, key=lambda side: side[1])
-        again = (read_sentences(side, LineTally()) for side in (shorter, longer))
-        listed = "; ".join(
-            f"{named(side.path, side.member, side.shown)} has {count} {_units(side)}"
-            for side, count in known
-        )
-        unit = _units(texts[0])[:-1]
+        counts = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
+        sides = (f"{text.name} has {n} sentences" for text, n in zip(texts, counts, strict=True))
         return UserError(
-            f"{self._split}: the two sides are not aligned: {listed}. The first suspicious {unit} "
-            f"is {parting_line(*again, more - fewer)} (by length and numbers, a guess). Each must "
-            "translate the one of the same number; mend or replace the files."
+            f"{self._split}: the sides are not aligned: {', '.join(sides)}; mend or replace them"
         )
-
-
-def _units(text: FoundText) -> str:
-    """What a file holds one after another: lines, or in a format that has others, sentences."""
-    return "lines" if text.format == "plain" else "sentences"
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
-    """Of each pair in a Moses release of OPUS, the share of the time that both subtitles show.
+    """Yield, for each pair of a Moses release of OPUS, the share of time with both subtitles.
 
-    `ids` has a line for each pair: two documents and the numbers of their sentences, with tabs
-    between them. `links` is the XCES alignment that the pairs were taken from, in the same order;
-    some of its links have no pair. A link without an overlap has 0. Raises UserError for a pair
-    whose link is not there.
+    `ids` has a line for each pair: two documents and the numbers of their sentences, separated by
+    tabs. `links` is the XCES alignment of the pairs, in the same order. Some of its links have no
+    pair. A link without an overlap has 0. Raises UserError for a pair without a link.
     """
     known = _links(links)
     for number, line in enumerate(ids.lines(LineTally()), start=1):
-        documents_sentences = tuple(line.split("\t"))
-        share = next((share for link, share in known if link == documents_sentences), None)
+        wanted = tuple(line.split("\t"))
+        share = next((share for link, share in known if link == wanted), None)
         if share is None:
             raise UserError(
-                f"{named(ids.path, ids.member, ids.shown)}:{number}: expected the link of "
-                f"{' '.join(documents_sentences)} in {links.shown}, found none in the order of its "
-                "pairs; get both again, of one release"
+                f"{ids.name}:{number}: expected the link of {' '.join(wanted)} in {links.shown}, "
+                "found none in the order of its pairs; get both again, of one release"
             )
         yield share
 
 
 def _links(links: FoundText) -> Iterator[tuple[Row, float]]:
-    name = named(links.path, links.member, links.shown)
-    with unpacked(links.path, links.member, links.shown) as stream:
-        for link, group in elements(stream, "link", name):
+    with links.opened() as stream:
+        for link, group in elements(stream, "link", links.name):
             sentences = link.get("xtargets", "").split(";")
             documents = (group.get("fromDoc", ""), group.get("toDoc", ""))
             yield (*documents, *sentences), float(link.get("overlap", 0))

@@ -1,7 +1,7 @@
-"""Dependency trees of one's own text, predicted by stanza, an optional extra.
+"""Dependency trees of a person's own text, predicted by stanza, an optional extra.
 
-Words are those of the project's tokeniser, so that they fit the models; trees are written in
-CoNLL-U, to be named as a treebank in corpora.yaml.
+The project's tokeniser cuts the words, as the models read them. The trees are written in
+CoNLL-U and can be named as a treebank in corpora.yaml.
 """
 
 from pathlib import Path
@@ -11,16 +11,17 @@ from headcount.base.errors import EnvironmentFault, UserError, lacks_memory
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.packages import optional_package
 from headcount.base.settings.data import SpellingSettings
-from headcount.data.spelling import spelling
+from headcount.data.normalisation import normaliser
 from headcount.data.text import read_clean
+from headcount.data.trees import conllu_text
 from headcount.data.words import Tokeniser
 
 RESOURCES = "1.15.0"
-"""Release of stanza's models; their checksums stand in its list, which stanza verifies."""
+"""Release of stanza's models, whose checksums stanza verifies."""
 _STEPS = "tokenize,pos,lemma,depparse"
 _AT_ONCE = 100  # sentences
-_DAMAGED = (OSError, ValueError, RuntimeError, EOFError)
-"""What reading models raises of which there are none, or a part."""
+_DAMAGED = (OSError, ValueError, RuntimeError, EOFError)  # missing or incomplete models
+_REMEDY = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
 
 
 def parse_text(
@@ -29,14 +30,13 @@ def parse_text(
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
     Sentences are called `line-<number>`. Models of the tokeniser's language are fetched into
-    `models` if they are not there. Beside `out` goes a JSON: sentences, checksums of the
-    models, `origin`. Raises EnvironmentFault without stanza, or if its models cannot be had;
-    UserError for a text without a word.
+    `models` if they are missing. A JSON file beside `out` has the number of sentences, checksums of
+    the models, and `origin`. Raises EnvironmentFault without stanza or its models, UserError for a
+    text without a word.
     """
     parser = load_parser(tokeniser.language, models)
-    lines = enumerate(read_clean(source), start=1)
-    spell = spelling(SpellingSettings())
-    texts = [(number, spell(line)) for number, line in lines if line]
+    normalise = normaliser(SpellingSettings())
+    texts = [(n, normalise(line)) for n, line in enumerate(read_clean(source), 1) if line]
     if not texts:
         raise UserError(f"{source}: expected sentences, found no line with a word")
     blocks = []
@@ -44,38 +44,35 @@ def parse_text(
         part = texts[start : start + _AT_ONCE]
         document = parser([tokeniser.split(line) for _, line in part])
         for (number, line), parsed in zip(part, document.sentences, strict=True):
-            rows = [f"# sent_id = line-{number}", f"# text = {line}"]
-            for word in parsed.words:
-                cells = (word.id, word.text, "_", word.upos or "_", "_", "_", word.head)
-                rows.append("\t".join(map(str, (*cells, word.deprel, "_", "_"))))
-            blocks.append("\n".join(rows) + "\n\n")
+            words = [(word.text, word.upos or "_", word.head, word.deprel) for word in parsed.words]
+            blocks.append(conllu_text(f"line-{number}", line, words))
     write_text(out, "".join(blocks))
-    folder = _folder(models, tokeniser.language)
+    listed = models / "resources.json"  # some languages have a folder of another name, as zh-hans
+    aliases = read_json(listed) if listed.exists() else {}
+    folder = models / aliases.get(tokeniser.language, {}).get("alias", tokeniser.language)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    facts = {"sentences": len(blocks)}
-    facts["models"] = {path.relative_to(models).as_posix(): sha256(path) for path in files}
-    write_json(out.with_suffix(".json"), facts | {"provenance": origin})
+    checksums = {path.relative_to(models).as_posix(): sha256(path) for path in files}
+    facts = {"sentences": len(blocks), "models": checksums, "provenance": origin}
+    write_json(out.with_suffix(".json"), facts)
 
 
 def load_parser(language: str, models: Path) -> Any:
-    """stanza's pipeline for words that are cut already. Raises EnvironmentFault without one."""
-    remedy = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
-    stanza = optional_package("stanza", "predicted trees", remedy)
+    """Return stanza's pipeline for words. Raises EnvironmentFault without package or models."""
+    stanza = optional_package("stanza", "predicted trees", _REMEDY)
     common = {"processors": _STEPS, "package": "default"}
 
     def load() -> Any:
-        return stanza.Pipeline(
-            language, str(models), tokenize_pretokenized=True, download_method=None, **common
-        )
+        options = {"tokenize_pretokenized": True, "download_method": None, **common}
+        return stanza.Pipeline(language, str(models), **options)
 
     try:
         try:
             return load()
-        except _DAMAGED as fault:  # no files, or a part of a download
+        except _DAMAGED as fault:
             if lacks_memory(fault):
                 raise
-            stanza.download(language, str(models), resources_version=RESOURCES, **common)
-            return load()
+        stanza.download(language, str(models), resources_version=RESOURCES, **common)
+        return load()
     except _DAMAGED as fault:
         if lacks_memory(fault):
             raise
@@ -83,10 +80,3 @@ def load_parser(language: str, models: Path) -> Any:
             f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
             f"{fault}; check the language and the network"
         ) from fault
-
-
-def _folder(models: Path, language: str) -> Path:
-    """Where stanza keeps a language, for some under a name of its own, as for Chinese `zh-hans`."""
-    listed = models / "resources.json"
-    names = read_json(listed) if listed.exists() else {}
-    return models / names.get(language, {}).get("alias", language)

@@ -1,7 +1,4 @@
-"""Pieces of running text by a model that someone else has learnt.
-
-It is one of SentencePiece, or a tokenizer.json of the library tokenizers.
-"""
+"""Pieces of running text by a model of SentencePiece or a tokenizer.json of the hub."""
 
 import re
 from abc import ABC, abstractmethod
@@ -13,60 +10,60 @@ from typing import Any
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.packages import optional_package
-from headcount.data.spelling import Spell
+from headcount.data.normalisation import Normalise
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect, restore
 
 UNIT = "sentencepiece"
-"""The `unit` that segmentation.json tells of text that was cut by a SentencePiece model."""
+"""`unit` in segmentation.json of text that was cut by a SentencePiece model."""
 TOKENIZER_UNIT = "tokenizer"
-"""… and of text that was cut by a tokenizer.json."""
+"""`unit` in segmentation.json of text that was cut by a tokenizer.json."""
 MARKS = "marks"
-"""Where segmentation.json tells the `Marks` of each side."""
-
+"""Key of segmentation.json: the `Marks` of each side."""
 
 _UNKNOWN = "<unk>"  # no vocabulary has it among its pieces of text
-_SPACES = ("▁", "Ġ")  # what stands for a space, in a SentencePiece model and in one of bytes
+_SPACES = ("▁", "Ġ")  # signs of a space, in a SentencePiece model and in one of bytes
+_REMEDY = "run: pip install -e '.[pretrained]'"
 
 Placed = tuple[str, int]
-"""A piece, and where in its line it begins, in characters."""
+"""A piece, and the position in its line where it begins, in characters."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What a model wants around the pieces of every sentence of a side, the end left out."""
+    """Pieces that a model needs around every sentence of a side, without the end."""
 
     before: Sequence[str] = ()
     after: Sequence[str] = ()
     special: Sequence[str] = ()
-    """Names of pieces that are no text, all marks among them; no translation shows them."""
+    """Names of pieces that are not text, all marks among them. No translation shows them."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Added words, which are cut whole, and for each the pattern that finds it in a line."""
+    """Added words, which are cut whole, each with the pattern that finds it in a line."""
 
     def around(self, placed: list[Placed], end: int) -> list[Placed]:
-        """Pieces of a sentence with its marks, at its edges 0 and `end`; no sentence has none."""
-        before, after = [(each, 0) for each in self.before], [(each, end) for each in self.after]
+        """Return a sentence's pieces with marks at positions 0 and `end`, or nothing for none."""
+        before, after = [(mark, 0) for mark in self.before], [(mark, end) for mark in self.after]
         return [*before, *placed, *after] if placed else []
 
-    def prefix(self, words: Vocabulary) -> list[int]:
-        """Ids that every sentence begins with."""
-        return words.ids(map(protect, self.before))
+    def prefix(self, vocabulary: Vocabulary) -> list[int]:
+        """Return the ids that every sentence begins with."""
+        return vocabulary.ids(map(protect, self.before))
 
 
 def read_marks(about: dict[str, Any], side: int) -> Marks:
-    """Those of a side, from what segmentation.json says; none of subwords of words."""
+    """Return the marks of a side from segmentation.json. Subwords of words have none."""
     if about["unit"] not in (UNIT, TOKENIZER_UNIT):
         return Marks()
     return Marks(**about[MARKS][SIDES[side]])
 
 
 class RunningPieces(ABC):
-    """One side of a pair, as `Segmenter` is: from a line of text to subword ids and back."""
+    """One side of a pair, with the interface of `Segmenter`: from text to ids and back."""
 
-    def __init__(self, language: str, words: Vocabulary, marks: Marks, spell: Spell = str):
-        """`words`: the pieces that the model knows; `spell`: writes lines as its text is here."""
+    def __init__(self, language: str, words: Vocabulary, marks: Marks, normalise: Normalise = str):
+        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
         self.language = language
-        self.spell = spell
+        self.normalise = normalise
         self.vocabulary = words
         self._marks = marks
         self._special = frozenset(map(protect, marks.special))
@@ -79,102 +76,100 @@ class RunningPieces(ABC):
 
     @property
     def marked(self) -> bool:
-        """Whether sentences have pieces that stand for no text, beside their end."""
+        """True if sentences have marks, beside their end."""
         return bool(self._marks.before or self._marks.after)
 
     def pieces(self, line: str) -> list[str]:
-        """Pieces of a cleaned line with its marks, those outside the vocabulary included.
+        """Return the pieces of a cleaned line with its marks, known to the model or not.
 
-        Names of special pieces in the line are text like any other.
+        Names of special pieces in the line are ordinary text.
         """
         return [piece for piece, _ in self.placed(line)]
 
     def placed(self, line: str) -> list[Placed]:
-        """The same pieces, each with the position in the line where its characters begin.
+        """Return the pieces, each with the position in the normalised line where it begins.
 
-        The line is the one that `spell` makes. A piece that stands for a part of one character
-        alone has that character's.
+        A piece that stands for a part of one character has that character's position.
         """
-        line = self.spell(line)
+        line = self.normalise(line)
         placed = self._marks.around(self._cut(line), len(line))
         return [(protect(piece), position) for piece, position in placed]
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
-        """Whether each piece begins a word, as those of text do with the sign of a space.
+        """Return for each piece True if it begins a word.
 
-        Each special piece and each added word stands for itself.
+        The sign of a space begins a word. Special pieces and added words stand apart.
         """
         apart = [piece in self._apart for piece in pieces]
         before = [True, *apart[:-1]][: len(pieces)]
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
-        return [any(each) for each in zip(apart, before, spaced, strict=True)]
+        return [any(reasons) for reasons in zip(apart, before, spaced, strict=True)]
 
     def word_count(self, pieces: Sequence[str]) -> int:
-        """How many words of text pieces have; special ones are none."""
+        """Return the number of words of text, without special pieces."""
         both = zip(self.begins(pieces), pieces, strict=True)
         return sum(begins and piece not in self._special for begins, piece in both)
 
     def word(self, pieces: Sequence[str]) -> str:
-        """The word of these pieces; a special one by its name."""
+        """Return the word of these pieces, or the name of a special piece."""
         if pieces[0] in self._special:
             return restore(pieces[0])
         return self._join([restore(piece) for piece in pieces]).strip()
 
     def encode(self, line: str) -> list[int]:
-        """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
+        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
-        """Ids of a line, no more than `longest`; marks behind it are kept."""
+        """Return at most `longest` ids of a line, among them the marks at its end."""
         if len(ids) <= longest:
             return ids
         after = self.vocabulary.ids(map(protect, self._marks.after))
         return [*ids[: max(0, longest - len(after))], *after][:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The line of ids without padding, start or end; special pieces are left out.
+        """Return the normalised line of ids without padding, start or end.
 
-        It is spelt as the text is that it is scored on: the model may have learnt from other text.
+        Special pieces are left out. The references that it is scored on are normalised too.
         """
         pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
-        return self.spell(" ".join(self._join([restore(piece) for piece in pieces]).split()))
+        line = self._join([restore(piece) for piece in pieces])
+        return self.normalise(" ".join(line.split()))
 
     @abstractmethod
     def _cut(self, line: str) -> list[Placed]:
-        """Pieces of a line, as the model names them, and where each begins."""
+        """Return the pieces of a line by the model's names, each with its position."""
 
     @abstractmethod
     def _join(self, pieces: list[str]) -> str:
-        """The line of such pieces."""
+        """Return the line of such pieces."""
 
 
 class SentencePieces(RunningPieces):
     """Pieces by a SentencePiece model."""
 
-    def __init__(
-        self, language: str, model: bytes, words: Vocabulary, marks: Marks, spell: Spell = str
-    ):
-        """`model`: the bytes of its file. Raises as `load_sentencepiece` does."""
-        super().__init__(language, words, marks, spell)
+    def __init__(self, language: str, model: bytes, *side: Any):
+        """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
+        super().__init__(language, *side)
         self._model = load_sentencepiece(model)
-        self._added = sorted(marks.words, key=len, reverse=True)  # where several begin, the longest
-        patterns = [f"({marks.words[name]})" for name in self._added]
+        words = self._marks.words
+        self._added = sorted(words, key=len, reverse=True)  # where several begin, the longest
+        patterns = [f"({words[name]})" for name in self._added]
         self._finder = re.compile("|".join(patterns) or "(?!)")
 
     def _cut(self, line: str) -> list[Placed]:
-        found: list[Placed] = []
+        placed: list[Placed] = []
         end = 0
         for match in self._finder.finditer(line):
-            found += self._cut_between(line, end, match.start())
-            found.append((self._added[(match.lastindex or 0) - 1], match.start()))
+            placed += self._cut_between(line, end, match.start())
+            placed.append((self._added[(match.lastindex or 0) - 1], match.start()))
             end = match.end()
-        return [*found, *self._cut_between(line, end, len(line))]
+        return [*placed, *self._cut_between(line, end, len(line))]
 
     def _cut_between(self, line: str, start: int, end: int) -> list[Placed]:
-        """Pieces of a part of a line, which is cut as if it stood alone."""
-        found = self._model.encode(line[start:end], return_type="offset_mapping")
-        starts = [start + offset for offset, _ in found["offsets"]]
-        return list(zip(found["pieces"], starts, strict=True))
+        """Return the pieces of a part of a line, which is cut as if it stood alone."""
+        cut = self._model.encode(line[start:end], return_type="offset_mapping")
+        return [(p, start + o) for p, (o, _) in zip(cut["pieces"], cut["offsets"], strict=True)]
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decode(pieces)
@@ -183,36 +178,33 @@ class SentencePieces(RunningPieces):
 class TokenizerPieces(RunningPieces):
     """Pieces by a tokenizer.json."""
 
-    def __init__(
-        self, language: str, model: bytes, words: Vocabulary, marks: Marks, spell: Spell = str
-    ):
-        """`model`: the bytes of the JSON. Raises as `load_tokenizer` does."""
-        super().__init__(language, words, marks, spell)
+    def __init__(self, language: str, model: bytes, *side: Any):
+        """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
+        super().__init__(language, *side)
         self._model = load_tokenizer(model)
-        self._added = {self._model.token_to_id(name): name for name in marks.words}
+        self._added = {self._model.token_to_id(name): name for name in self._marks.words}
 
     def _cut(self, line: str) -> list[Placed]:
-        found = self._model.encode(line, add_special_tokens=False)
+        cut = self._model.encode(line, add_special_tokens=False)
         names = set(self._added.values())
-        # A token has the spaces that its word takes along; its id has its name. One that is not
-        # known has its text, which a word that is added may have for a name.
+        # The token of an added word includes the spaces beside it; its id has its name. An unknown
+        # token has its text, which may be the name of an added word.
         tokens = (
             self._added.get(number) or (_UNKNOWN if token in names else token)
-            for number, token in zip(found.ids, found.tokens, strict=True)
+            for number, token in zip(cut.ids, cut.tokens, strict=True)
         )
-        starts = [start for start, _ in found.offsets]
-        return list(zip(tokens, starts, strict=True))
+        return [(token, start) for token, (start, _) in zip(tokens, cut.offsets, strict=True)]
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decoder.decode(pieces)
 
 
 def load_sentencepiece(model: bytes) -> Any:
-    """The processor of a model file.
+    """Return the processor of a model file.
 
     Raises UserError if the bytes are no such model, EnvironmentFault without the package.
     """
-    package = _extra("sentencepiece")
+    package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
     try:
         return package.SentencePieceProcessor(model_proto=model)
     except RuntimeError as fault:
@@ -221,11 +213,11 @@ def load_sentencepiece(model: bytes) -> Any:
 
 @lru_cache(maxsize=1)  # both sides have the same; one of 250,000 pieces takes two seconds
 def load_tokenizer(model: bytes) -> Any:
-    """The tokenizer of a tokenizer.json.
+    """Return the tokenizer of a tokenizer.json.
 
     Raises UserError if the bytes are none, EnvironmentFault without the package.
     """
-    package = _extra("tokenizers")
+    package = optional_package("tokenizers", "pieces of a pretrained model", _REMEDY)
     try:
         return package.Tokenizer.from_str(model.decode("utf-8"))
     except Exception as fault:  # the library has no narrower one
@@ -238,13 +230,8 @@ def make_pieces(
     model: bytes,
     words: Vocabulary,
     marks: Marks,
-    spell: Spell = str,
+    normalise: Normalise = str,
 ) -> RunningPieces:
-    """What cuts running text by a model of this `unit`."""
+    """Return the cutter of running text by a model of this `unit`."""
     kind = SentencePieces if unit == UNIT else TokenizerPieces
-    return kind(language, model, words, marks, spell)
-
-
-def _extra(package: str) -> Any:
-    remedy = "run: pip install -e '.[pretrained]'"
-    return optional_package(package, "pieces of a pretrained model", remedy)
+    return kind(language, model, words, marks, normalise)

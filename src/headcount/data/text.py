@@ -1,19 +1,18 @@
 """Aligned sentence pairs: cleaned, filtered for training, counted, written line by line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.text.sources import Draw
 from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally, read_lines
+from headcount.data.normalisation import normaliser
 from headcount.data.pairs import RawSplit
-from headcount.data.spelling import spelling
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _INVISIBLE = re.compile("[\u200b\u2060\xad]")
@@ -33,72 +32,51 @@ def write_split(
 ) -> None:
     """Write one split of a pair: two text files, line i of one translating line i of the other.
 
-    With `draw`, of so many of its pairs, in the order of the text; filters come after that.
-    Of several references all are written, with tabs between them; filters see the first. They leave
-    lines out of the split `train` only; elsewhere they count. `held_out` are source files already
-    written, for the overlap. The counts are JSON: references; pairs that the corpus's rules left
-    out, and that were then read and kept; `found` and `dropped` by filter; what reading met on each
-    side. Raises UserError, and writes nothing, if a raw file is faulty, the sides differ in length,
-    nothing remains, or a filter drops more than the settings allow.
+    `draw` selects pairs before any filter. Several references stand in one line, separated by tabs,
+    and filters read the first. Filters drop pairs of the split `train` only and count elsewhere.
+    `held_out`: source files for the filter `overlap`. `counts` is written as JSON. Raises UserError
+    and writes nothing if a raw file is faulty, the sides differ in length, nothing remains, or a
+    filter drops more than the settings allow.
     """
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
     judge = PairFilter(settings, held_out, active=split == "train")
-    spell = spelling(settings)
-    read = kept = 0
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
         src, tgt = (
             stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
         )
-        for sentence, *translations in raw.rows(tallies):
-            read += 1
-            one = spell(clean(sentence, tallies[0]))
-            others = [spell(clean(each, tallies[1])) for each in translations]
+        for one, *others in _normalised(raw, tallies, settings):
             if judge.keeps(one, others[0]):
-                kept += 1
                 src.write(f"{one}\n")
                 tgt.write("\t".join(others) + "\n")
-        if not judge.with_words:
-            raise _nothing_remains(raw.shown, split, read, judge.dropped)
         judge.check_losses(raw.shown)
-    found = {
-        "split": split,
-        "src_lang": languages[0],
-        "tgt_lang": languages[1],
-        "references": raw.references,
-        "left_out": raw.left_out,
-        "pairs_read": read,
-        "pairs_kept": kept,
-        "found": judge.found,
-        "dropped": judge.dropped,
-        "equal": judge.equal,
-        "src": asdict(tallies[0]),
-        "tgt": asdict(tallies[1]),
-    }
-    write_json(counts, found)
+    facts = {"split": split, "src_lang": languages[0], "tgt_lang": languages[1]}
+    facts |= {"references": raw.references, "left_out": raw.left_out}
+    facts |= {"pairs_read": judge.pairs, "pairs_kept": judge.pairs - sum(judge.dropped.values())}
+    facts |= {"found": judge.found, "dropped": judge.dropped, "equal": judge.equal}
+    write_json(counts, facts | {"src": asdict(tallies[0]), "tgt": asdict(tallies[1])})
 
 
-def _nothing_remains(files: str, split: str, read: int, dropped: dict[str, int]) -> UserError:
-    return UserError(
-        f"{files}: no {split} pair with words on both sides remains of {read}; dropped: {dropped}. "
-        "Check the files and the text settings."
-    )
+def _normalised(
+    raw: RawSplit, tallies: tuple[LineTally, LineTally], settings: TextSettings
+) -> Iterator[list[str]]:
+    normalise = normaliser(settings)
+    for source, *translations in raw.rows(tallies):
+        others = (clean(translation, tallies[1]) for translation in translations)
+        yield [normalise(line) for line in (clean(source, tallies[0]), *others)]
 
 
 def clean(line: str, tally: LineTally) -> str:
     """Return the line with single spaces between its words.
 
-    Every white space (U+00A0 and U+3000 too) and control character separates words. Those that
-    some readers take for a line end, and other control characters, are counted in `tally`. Byte
-    order marks go, wherever they are. Other invisible characters are counted and stay, but a line
-    of nothing else is empty.
+    White space and control characters separate words. Byte order marks are removed. Other invisible
+    characters stay, but a line of nothing else is empty. `tally` counts them.
     """
     if not line.isascii():
         tally.bom += line.count("\ufeff")
         line = line.replace("\ufeff", "")
-    odd = _CONTROLS.findall(line)
-    if odd:
+    if odd := _CONTROLS.findall(line):
         breaks = sum(character in _BREAKS for character in odd)
         tally.line_breaks += breaks
         tally.controls += len(odd) - breaks
@@ -111,6 +89,6 @@ def clean(line: str, tally: LineTally) -> str:
 
 
 def read_clean(path: Path) -> list[str]:
-    """Cleaned lines of a text by the line rule of raw text, so that it may be anyone's."""
+    """Return the cleaned lines of any text, by the line rule of raw text."""
     tally = LineTally()
     return [clean(line, tally) for line in read_lines(path, None, tally)]

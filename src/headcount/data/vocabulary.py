@@ -8,16 +8,17 @@ from headcount.base.files import write_text
 from headcount.data.lines import clean_lines
 
 PAD, BOS, EOS, UNK = range(4)
-_SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+"""Names of the ids 0 to 3."""
 
 
 class Vocabulary:
-    """Pieces in the order of their ids; ids 0–3 are padding, start, end and unknown."""
+    """Pieces in the order of their ids. Ids 0–3 are padding, start, end and unknown."""
 
     def __init__(self, counts: Sequence[tuple[str, int]]):
         """`counts`: pieces with their training counts, in the order of their ids from 4 on."""
         self.counts = list(counts)
-        self._pieces = [*_SPECIALS, *(piece for piece, _ in self.counts)]
+        self._pieces = [*SPECIALS, *(piece for piece, _ in self.counts)]
         self._ids = {piece: i for i, piece in enumerate(self._pieces[4:], start=4)}
 
     def __len__(self) -> int:
@@ -25,15 +26,15 @@ class Vocabulary:
 
     @classmethod
     def of(cls, counts: Mapping[str, int], largest: int | None = None) -> "Vocabulary":
-        """Vocabulary of counted pieces: frequent ones first, equals in code-point order.
+        """Return the vocabulary of the `largest` most frequent pieces (None: all).
 
-        No more than `largest` of them; without it all.
+        Equally frequent pieces are in code-point order.
         """
         return cls(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:largest])
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read a file of lines `piece count`; raises UserError naming the first bad line."""
+        """Read a file of lines `piece count`. Raises UserError naming the first bad line."""
         counts = []
         for number, line in enumerate(clean_lines(path), start=1):
             piece, _, count = line.rpartition(" ")
@@ -50,9 +51,9 @@ class Vocabulary:
         write_text(path, "".join(f"{piece} {count}\n" for piece, count in self.counts))
 
     def ids(self, pieces: Iterable[str]) -> list[int]:
-        """Ids of pieces; a piece that is not in the vocabulary becomes unknown."""
+        """Return the ids of pieces. A piece outside the vocabulary becomes unknown."""
         return [self._ids.get(piece, UNK) for piece in pieces]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Pieces of ids."""
+        """Return the pieces of ids."""
         return [self._pieces[i] for i in ids]

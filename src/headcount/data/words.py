@@ -3,34 +3,32 @@
 import logging
 import re
 from importlib.util import find_spec
-from typing import Any
 
 import regex
 
 from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.text.languages import two_letters
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.vocabulary import SPECIALS
 
 SEPARATOR = "@@"
 """Ends every piece that the next piece continues."""
 
 # Thai, Lao, Tibetan, Burmese; Khmer; Chinese and Japanese with their punctuation, wide forms and
-# rare characters. Korean is written with spaces. The script of a character decides, not whether its
-# line has a space: `Yes` has none, Thai has them between phrases, Japanese around foreign words.
+# rare characters. Korean has spaces. The script of a character decides, not the spaces of its line:
+# `Yes` has none, Thai has them between phrases, Japanese around foreign words.
 UNSPACED = (
     "\u0e00-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\uff01-\uff9f"
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-"""Characters of scripts that are written without spaces, as a class of a regular expression."""
+"""Characters of scripts without spaces, as a class of a regular expression."""
 _RUN = regex.compile(f"([{UNSPACED}]+)")
-_CHARACTER = regex.compile(rf"[{UNSPACED}]\p{{M}}*")  # with the vowels and tones that stand on it
+_CHARACTER = regex.compile(rf"[{UNSPACED}]\p{{M}}*")  # with its vowel signs and tones
 _INNER_SPACE = regex.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
+# Languages with faulty rules in sacremoses, joined by general ones. Czech's would append a number
+# to the word before it in every line that ends in a number and a stop.
 _JOINED_AS = {"cs": ""}
-"""Languages that sacremoses has faulty rules for, joined by general ones: Czech's would append a
-number to the word before it in every line that ends in a number and a stop."""
 
-_SPECIALS = tuple(Vocabulary([]).pieces(range(4)))
 _UNSAFE = re.compile(r"[\\\s]")
 _ESCAPED = re.compile(r"\\([0-9a-f]{1,6});")
 
@@ -38,51 +36,53 @@ _ESCAPED = re.compile(r"\\([0-9a-f]{1,6});")
 class Tokeniser:
     """Splits lines of one language into words, and joins words into a line.
 
-    Text that is tokenised already is split and joined at spaces only. A language that Moses
-    has no rules for gets its general ones. Nothing is escaped, so `&amp;` stays what it is.
+    Tokenised text is split and joined at spaces only. Languages without rules of Moses get its
+    general rules. Nothing is escaped, so `&amp;` stays as it is.
     """
 
     def __init__(self, language: str, pretokenised: bool, unspaced: str):
-        """`unspaced`: how words of scripts without spaces are found, as in `BpeSettings`.
+        """`unspaced`: the way to find words in scripts without spaces, as in `BpeSettings`.
 
         Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
-        self._moses = None
-        self._jieba = _jieba() if uses_jieba(language, pretokenised, unspaced) else None
+        self._moses = self._jieba = None
         self._unspaced = unspaced != "none" and not pretokenised
+        if uses_jieba(language, pretokenised, unspaced):
+            import jieba  # here, because few languages need it
+
+            jieba.setLogLevel(logging.WARNING)
+            self._jieba = jieba
         if not pretokenised:
-            # Imported here because it takes a quarter of a second that not every text needs.
-            import sacremoses
+            import sacremoses  # takes a quarter of a second that not every text needs
 
             code = two_letters(language)
             self._moses = sacremoses.MosesTokenizer(code)
             self._undo = sacremoses.MosesDetokenizer(_JOINED_AS.get(code, code))
 
     def split(self, line: str) -> list[str]:
-        """Words of a cleaned line."""
+        """Return the words of a cleaned line."""
         if not self._moses:
             return line.split()
         if not self._unspaced or line.isascii():
             return self._moses.tokenize(line, escape=False)
-        parts = enumerate(_RUN.split(line))  # every second one is a run
-        return [word for place, part in parts for word in self._words(part, place % 2 == 1)]
+        words: list[str] = []
+        for place, part in enumerate(_RUN.split(line)):
+            if place % 2 == 0:  # between runs of unspaced characters
+                words += self._moses.tokenize(part, escape=False)
+            else:
+                words += self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
+        return words
 
     def join(self, words: list[str]) -> str:
-        """A line as people write it. Its white space is single spaces, whatever the words hold."""
+        """Return the line of words as people write it, with single spaces."""
         line = self._undo.detokenize(words, unescape=False) if self._moses else " ".join(words)
         line = " ".join(line.split())
         return _INNER_SPACE.sub("", line) if self._unspaced else line
 
-    def _words(self, part: str, unspaced: bool) -> list[str]:
-        """Words of a part of a line, all or nothing of which is of a script without spaces."""
-        if not unspaced:
-            return self._moses.tokenize(part, escape=False)
-        return self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
-
 
 def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
-    """True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault where it cannot."""
+    """Return True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault without jieba."""
     uses = unspaced == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
         raise EnvironmentFault(
@@ -92,38 +92,24 @@ def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
     return uses
 
 
-def _jieba() -> Any:
-    """The segmenter, without its messages about the dictionary that it loads."""
-    import jieba  # here, because few languages have it
-
-    jieba.setLogLevel(logging.WARNING)
-    return jieba
-
-
 def protect(word: str) -> str:
-    r"""A form of the word that can be cut into pieces and told apart from their marks.
+    r"""Return a form of the word without white space, separator or special name at its end.
 
-    It holds no white space and ends neither in the separator nor in the name of a special
-    piece. Characters in the way become a backslash, their hexadecimal number and a semicolon:
-    `\5c;` for a backslash.
+    Such characters become a backslash, their hexadecimal number and a semicolon (`\5c;`).
     """
-    safe = _UNSAFE.sub(lambda found: _escape(found[0]), word)
-    if safe.endswith((SEPARATOR, *_SPECIALS)):
-        safe = safe[:-1] + _escape(safe[-1])
+    safe = _UNSAFE.sub(lambda match: f"\\{ord(match[0]):x};", word)
+    if safe.endswith((SEPARATOR, *SPECIALS)):
+        safe = f"{safe[:-1]}\\{ord(safe[-1]):x};"
     return safe
 
 
 def restore(safe: str) -> str:
-    """The word that `protect` made this form of. What is no such form stays as it is."""
+    """Return the word that `protect` made this form of. Other text stays as it is."""
     return _ESCAPED.sub(_unescape, safe)
 
 
-def _escape(character: str) -> str:
-    return f"\\{ord(character):x};"
-
-
-def _unescape(found: re.Match[str]) -> str:
-    """A model can spell any number; those that are no character are left alone."""
-    number = int(found[1], 16)
+def _unescape(match: re.Match[str]) -> str:
+    """Return the character of a number. A number without one stays."""
+    number = int(match[1], 16)
     is_character = number < 0xD800 or 0xE000 <= number <= 0x10FFFF
-    return chr(number) if is_character else found[0]
+    return chr(number) if is_character else match[0]

@@ -1,4 +1,4 @@
-"""A model that is to leave its experiment: without the heads that a mask silences."""
+"""A model to use outside of its experiment, without the heads that a mask removes."""
 
 import copy
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ _HEADS = ("kept_heads", "closed_layers")
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model, which heads of the first model it has, and where both came from."""
+    """A model, its heads, and the folders of both."""
 
     model: Transformer
-    heads: list[Head]  # of the model, in flat order, by their addresses in the first one
+    heads: list[Head]  # of the model, in flat order, by their addresses in the first model
     source: ModelFolder
-    pair: PairFolder  # what cuts its text
+    pair: PairFolder  # its subwords
 
     @classmethod
     def open(
@@ -36,7 +36,7 @@ class Deployed:
         mask: Sequence[str | Path] = (),
         device: str = "cpu",
     ) -> "Deployed":
-        """The model in a folder, without the heads that `mask` silences, as `read_mask` reads it.
+        """Return the model in a folder, without the heads of a `mask`, see `read_mask`.
 
         Raises UserError if the model was trained on other subwords than the pair's.
         """
@@ -46,9 +46,9 @@ class Deployed:
         return whole.without(mask) if mask else whole
 
     def without(self, mask: Sequence[str | Path]) -> "Deployed":
-        """The model that is left once the heads that `mask` silences are taken out.
+        """Return the model without the heads of a `mask`.
 
-        Its addresses count anew from 0 in each layer; `heads` has those of the first model.
+        Addresses count anew from 0 in each layer. `heads` has the addresses in the first model.
         """
         kept = read_mask(mask, self.model.grid)
         smaller = remove_heads(self.model, torch.from_numpy(kept))
@@ -56,21 +56,21 @@ class Deployed:
         return Deployed(smaller, heads, self.source, self.pair)
 
     def on_cpu(self) -> "Deployed":
-        """The same with a model on the CPU, a copy if it is elsewhere."""
+        """Return the same on the CPU, a copy if the model is elsewhere."""
         if first_device(self.model).type == "cpu":
             return self
         return replace(self, model=copy.deepcopy(self.model).cpu())
 
     def facts(self) -> dict[str, Any]:
-        """What its description says beside its shape: what that of its source says, and its heads.
+        """Return facts for its model.json beside its shape: its heads, and facts of its source.
 
-        `provenance` stays that of the weights, with the settings that they were trained with.
+        `provenance` describes the training of the weights.
         """
-        told = self.source.facts()
-        facts = {key: value for key, value in told.items() if key not in (*_SHAPE, *_HEADS)}
+        source = self.source.facts()
+        facts = {key: value for key, value in source.items() if key not in (*_SHAPE, *_HEADS)}
         facts["parameters"] = parameter_count(self.model)
         grid = self.model.grid
-        if "kept_heads" in told or grid.size < self.source.settings.grid.size:
+        if "kept_heads" in source or grid.size < self.source.settings.grid.size:
             closed = [f"{kind}.{n}" for kind, n, at in grid.layers() if at.start == at.stop]
             facts |= {"kept_heads": [head.name() for head in self.heads], "closed_layers": closed}
         return facts

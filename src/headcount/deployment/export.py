@@ -1,4 +1,4 @@
-"""A model written out as a folder that has all that it needs: weights, and what cuts text."""
+"""A model exported to a folder with all that it needs: weights and subwords."""
 
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -19,12 +19,12 @@ from headcount.deployment.deployed import Deployed
 from headcount.store.model_folder import ModelFolder
 
 MARK = "export.json"
-"""Says that a folder is an export, and lists its files, which another export may replace."""
+"""Marks an export, and lists its files, which another export may replace."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a model is written for a program."""
+    """The format of a model for a program."""
 
     save: Callable[[Path], None]
     summary: str
@@ -52,9 +52,9 @@ def write_export(
 ) -> str:
     """Write a model in a form, with an `export.json` that describes it; return a summary.
 
-    `inputs`: folders that were read beside the model's and its subwords'. `check` compares the
-    files before the folder has its name, so that a folder that fails is not left there. Raises
-    UserError for an `out` that is not apart from the inputs or has files that no export wrote.
+    `inputs`: folders that were read beside the model and its subwords. `check` compares the files
+    before the folder has its name, so a failed folder is removed. Raises UserError for an `out`
+    that overlaps the inputs or has files that no export wrote.
     """
     check_apart(out, [what.source.path, what.pair.path, *inputs])
     check_replaceable(out, "an earlier export", _listed(out))
@@ -70,7 +70,7 @@ def write_export(
 
 
 def copy_segmenters(what: Deployed, part: Path, names: Iterable[str]) -> None:
-    """Copy these files, which cut text into subwords and join them again."""
+    """Copy these files of the subwords."""
     for path in what.pair.files(names):
         shutil.copyfile(path, part / path.name)
 

@@ -1,4 +1,4 @@
-"""How long importance takes beside training on the same sentences."""
+"""Time to measure importance beside time to train on the same sentences."""
 
 import copy
 from collections.abc import Callable
@@ -32,11 +32,11 @@ def write_importance_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write how long importance and training take on the same batches, one measurement a row.
+    """Time importance and training on the same batches, and write one measurement a row.
 
-    Both take the first of the pairs on which importance is measured, as many as `speed.sentences`
-    has. Beside `out` goes a JSON of the same name: threads, device, and `origin`. Raises UserError
-    if the text has fewer than two sentence pairs or the model knows other words.
+    Both use the first `speed.sentences` pairs on which importance is measured. A JSON beside `out`
+    has threads, device, and `origin`. Raises UserError if the text has fewer than two sentence
+    pairs or the model another vocabulary.
     """
     folder.check(pair)
     drawn = read_drawn(pair, settings)
@@ -48,16 +48,16 @@ def write_importance_speed(
         "training": {"all": epoch_of(model, text, settings.batch_tokens)},
     }
     rows = [
-        [found.of, found.repeat, len(text), found.seconds]
-        for found in time_in_turns(works, speed.repeats, device)
-        if found.repeat
+        [timing.of, timing.repeat, len(text), timing.seconds]
+        for timing in time_in_turns(works, speed.repeats, device)
+        if timing.repeat
     ]
     facts = {"threads": speed.threads, "device": device, "provenance": origin}
     write_result(out, COLUMNS, rows, facts)
 
 
 def epoch_of(model: Transformer, text: ParallelText, batch_tokens: int) -> Callable[[], None]:
-    """A pass of plain training over a text, by a copy of the model: one update a batch."""
+    """Return a pass of plain training over a text, by a copy of the model: one update a batch."""
     trained = copy.deepcopy(model).train().requires_grad_(True)
     optimiser = torch.optim.Adam(trained.parameters(), fused=True)
 

@@ -1,4 +1,4 @@
-"""How large and how fast models are: parameters, bytes, time to encode and to translate."""
+"""Size and speed of models: parameters, bytes, time to encode and to translate."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class TimedModel:
     file_bytes: int
 
     def cells(self) -> list[Any]:
-        """Name, heads left, parameters, bytes."""
+        """Return name, heads left, parameters, bytes."""
         return [self.name, self.model.grid.size, parameter_count(self.model), self.file_bytes]
 
 
@@ -53,12 +53,9 @@ def write_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time the models in these folders, by run, and write one measurement a row as CSV.
+    """Time the models in these folders, by run, see `write_times`.
 
-    The time of phase `encode` is part of that of `decode`, a whole translation by beam search;
-    `steps` are those of the search, summed over sentences, and 1 a sentence for `encode`. Beside
-    `out` goes a JSON of the same name: search, threads, device, sentences and `origin`. Raises
-    UserError if a model was trained on another vocabulary or the dev set has too few sentences.
+    Raises UserError if a model was trained on another vocabulary.
     """
     for folder in models.values():
         folder.check(pair)
@@ -79,11 +76,10 @@ def write_share_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write how fast a model is with all heads, and without each share of `ablation.timed`.
+    """Time a model with all heads, and without each share of `ablation.timed`, see `write_times`.
 
-    The least important heads are really removed. A model is named by its percentage of them,
-    rounded up to whole heads; its bytes are those of its weights. Raises UserError if the
-    importance is another model's.
+    The least important heads are really removed. The name of a model is its percentage of removed
+    heads, rounded up to whole heads. Raises UserError if the importance is another model's.
     """
     folder.check(pair)
     whole = folder.load(decode.device)
@@ -92,8 +88,7 @@ def write_share_speed(
     timed = []
     for percent in (0, *ablation.timed):
         silent = order[: -(-len(order) * percent // 100)]
-        kept = torch.from_numpy(head_masks([silent], len(order))[0])
-        smaller = remove_heads(whole, kept)
+        smaller = remove_heads(whole, torch.from_numpy(head_masks([silent], len(order))[0]))
         size = sum(weight.nbytes for weight in smaller.parameters())
         timed.append(TimedModel(str(percent), smaller, size))
     write_times(timed, pair, speed, decode, out, origin)
@@ -107,12 +102,15 @@ def write_times(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time these models, which take turns, and write what `write_speed` does."""
+    """Time models, which take turns, and write one measurement a row as CSV.
+
+    Phase `decode` is a whole translation by beam search and includes phase `encode`. `steps` are
+    summed over sentences: steps of the search, and 1 a sentence for `encode`. A JSON beside `out`
+    has search, threads, device, sentences and `origin`. Raises UserError if the dev set has too few
+    sentences.
+    """
     if not settings.batch_sizes:
-        raise UserError(
-            "speed.batch_sizes: expected numbers of sentences, found none; give "
-            '--speed-batch-sizes "[1, 16, 64]"'
-        )
+        raise UserError("speed.batch_sizes: expected numbers of sentences, found none")
     sources = read_sources(pair, settings.sentences, decode.max_source)
     if len(sources) < max(settings.batch_sizes):
         raise UserError(
@@ -127,13 +125,13 @@ def write_times(
 
 
 def read_sources(pair: PairFolder, sentences: int, longest: int) -> list[Ids]:
-    """The first sentences of the dev set that are not empty, cut to the longest source."""
+    """Return the first sentences of the dev set that are not empty, cut to the longest source."""
     vocabulary, path = pair.vocabulary("src"), pair.texts("dev")[0]
-    found = [vocabulary.ids(line.split()) for line in clean_lines(path)]
-    kept = [ids[:longest] for ids in found if ids][:sentences]
-    if not kept:
+    lines = (vocabulary.ids(line.split()) for line in clean_lines(path))
+    sources = [ids[:longest] for ids in lines if ids][:sentences]
+    if not sources:
         raise UserError(f"{path}: expected a sentence to time models with, found none")
-    return kept
+    return sources
 
 
 def measure(
@@ -146,7 +144,7 @@ def measure(
 ) -> list[list[Any]]:
     """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
 
-    `prefix`: what translations begin with, see `translate`.
+    `prefix`: see `translate`.
     """
     batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
     works = {
@@ -159,14 +157,14 @@ def measure(
     }
     device = first_device(models[0].model).type
     return [
-        [*found.of.cells(), *found.work, found.repeat, len(sources), found.result, found.seconds]
-        for found in time_in_turns(works, settings.repeats, device, clock)
-        if found.repeat
+        [*timing.of.cells(), *timing.work, timing.repeat, len(sources), *timing[3:]]
+        for timing in time_in_turns(works, settings.repeats, device, clock)
+        if timing.repeat
     ]
 
 
 class Timing(NamedTuple):
-    """One measurement; those of round 0 only warm up."""
+    """One measurement. Round 0 only warms up."""
 
     repeat: int
     of: Any
@@ -181,7 +179,7 @@ def time_in_turns(
     device: str = "cpu",
     clock: Clock = time.perf_counter,
 ) -> Iterator[Timing]:
-    """Time the works of each contestant, who take turns, with all that they ask of a GPU."""
+    """Time the works of each contestant, who take turns, and wait for the GPU after each work."""
     for repeat, contestant in take_turns(list(works), repeats, warm_up=1):
         for name, work in works[contestant].items():
             start = clock()
@@ -194,10 +192,10 @@ def time_in_turns(
 def take_turns(
     contestants: Sequence[Contestant], repeats: int, warm_up: int
 ) -> Iterator[tuple[int, Contestant]]:
-    """Give number of the round, from 1, and contestant; rounds up to 0 are for warming up.
+    """Yield number of the round, from 1, and contestant. Rounds up to 0 are for warming up.
 
     Every round has each contestant once and starts with another one than the round before, so
-    that a machine that slows down or speeds up meets them all alike.
+    that a machine that slows down or speeds up affects them all alike.
     """
     for number in range(-warm_up, repeats):
         turn = number % len(contestants)
@@ -206,7 +204,7 @@ def take_turns(
 
 
 def cut_batches(sources: list[Ids], size: int) -> Batches:
-    """The sources by length, longest first, `size` at once; the last batch may be smaller."""
+    """Return the sources by length, longest first, in batches of `size` or, at last, smaller."""
     ordered = sorted(sources, key=len, reverse=True)
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
@@ -214,7 +212,7 @@ def cut_batches(sources: list[Ids], size: int) -> Batches:
 def _work(
     model: Transformer, phase: str, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
 ) -> Callable[[], int]:
-    """Return what is timed, and gives its steps. Both phases have all of torch's threads."""
+    """Return the timed function, which returns steps. Both phases have all of torch's threads."""
     device = first_device(model)
 
     @torch.inference_mode()
@@ -226,7 +224,7 @@ def _work(
     @torch.inference_mode()
     def search() -> int:
         with frozen_weights():
-            found = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
-        return sum(translation.steps for batch in found for translation in batch)
+            done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
+        return sum(translation.steps for batch in done for translation in batch)
 
     return encode if phase == "encode" else search

@@ -193,7 +193,7 @@ class Model:
 
     def _spelt(self, targets: Sequence[str]) -> list[str]:
         """Return references in the spelling of the model's text."""
-        return [self._sides[1].spell(line) for line in _listed(targets)]
+        return [self._sides[1].normalise(line) for line in _listed(targets)]
 
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
         """Return the pairs as ids, with the first of several references."""

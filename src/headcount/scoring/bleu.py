@@ -30,7 +30,7 @@ SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped"
 
 @dataclass(frozen=True)
 class Score:
-    """One corpus score; larger is better."""
+    """One corpus score. Larger is better."""
 
     metric: str  # bleu, chrf or bleu_tok_lc
     score: float  # points, 0–100
@@ -38,11 +38,10 @@ class Score:
 
 
 def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score]:
-    """Cased BLEU and chrF of a test set; `targets` are the lines of its `.tgt`.
+    """Return cased BLEU, see `bleu_metric`, and chrF of a test set.
 
-    BLEU's words are found by `bleu_metric`.
-
-    Raises UserError if the two have different numbers of lines, or none.
+    `targets`: the lines of its `.tgt`. Raises UserError if the two have different numbers of lines,
+    or none.
     """
     check_lengths(hypotheses, targets)
     streams = reference_streams(targets)
@@ -54,9 +53,9 @@ def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score
 
 
 def reference_streams(targets: Lines) -> list[Lines]:
-    """The lines of a `.tgt` as sacreBLEU takes them: all first references, all second ones, ….
+    """Return the lines of a `.tgt` as all first references, all second ones, and so on.
 
-    Raises UserError where a line has more or fewer references than the first.
+    Raises UserError if a line has more or fewer references than the first.
     """
     rows = [references(line) for line in targets]
     for number, row in enumerate(rows, start=1):
@@ -69,30 +68,26 @@ def reference_streams(targets: Lines) -> list[Lines]:
 
 
 def tokenised_bleu(hypotheses: Lines, targets: Lines, words: Callable[[str], list[str]]) -> Score:
-    """BLEU of lower-cased text in the project's own words, as older papers print it.
+    """Return BLEU of lower-cased text in the project's own words, as older papers print it.
 
-    `words`: what cuts a line. The score is that of `multi-bleu.perl` on the same words in lower
-    case, unless no n-gram of some length is right: there the script has 0, and sacreBLEU smooths.
-    The script's own `-lc` lowers ASCII alone. `targets`: as of `score_corpus`.
+    `words` cuts a line. The score equals `multi-bleu.perl` on the same words in lower case, unless
+    no n-gram of some length is right: there the script has 0, and sacreBLEU smooths. The script's
+    `-lc` lowers ASCII alone. `targets`: see `score_corpus`.
     """
-    found, *expected = (
-        [" ".join(words(line)) for line in lines]
-        for lines in (hypotheses, *reference_streams(targets))
-    )
+    texts = hypotheses, *reference_streams(targets)
+    ours, *expected = ([" ".join(words(line)) for line in lines] for lines in texts)
     metric = BLEU(lowercase=True, tokenize="none", force=True)
-    score = metric.corpus_score(found, expected).score
+    score = metric.corpus_score(ours, expected).score
     return Score("bleu_tok_lc", score, f"{metric.get_signature()}|words:own")
 
 
 def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
-    """sacreBLEU's metric for a target language, by its tokeniser for that.
+    """Return sacreBLEU's metric for a target language, with the tokeniser of that language.
 
-    That is 13a, but for Chinese, Japanese and Korean; of other languages that are written without
-    spaces characters are words.
-
-    With `streams` of references, these are prepared once, for comparisons, and texts that look
-    tokenised are not warned of: `score_corpus` does that. Raises EnvironmentFault where the
-    language's tokeniser needs a package that is missing.
+    It is 13a, except for Chinese, Japanese and Korean. In other languages without spaces characters
+    are words. `streams` of references are prepared once, for comparisons without the warning that a
+    text looks tokenised, which `score_corpus` gives. Raises EnvironmentFault if the tokeniser needs
+    a package that is missing.
     """
     code = two_letters(language)
     try:
@@ -104,7 +99,7 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
             raise
         reason = str(fault).strip().splitlines()[0].rstrip(".")
         raise EnvironmentFault(
-            f"target language {language!r}: BLEU cannot find its words ({reason}); run: "
+            f"target language {language!r}: no tokeniser for BLEU ({reason}); run: "
             f"pip install -e '.[{code}]'"
         ) from None
 
@@ -112,7 +107,7 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
 def check_lengths(hypotheses: Lines, targets: Lines) -> None:
     """Raise UserError unless there is one hypothesis for each reference, and at least one.
 
-    sacreBLEU's own interface would cut the longer list in silence.
+    sacreBLEU's interface would cut the longer list in silence.
     """
     if len(hypotheses) != len(targets) or not targets:
         raise UserError(
@@ -128,9 +123,10 @@ def score_files(
     facts: list[Path],
     tokeniser: Tokeniser,
 ) -> list[dict]:
-    """Scores of several test sets, a row each: test_set, metric, score, signature, and from the
-    facts beside the translations how these came about: the entries of `SEARCH`. `targets`: the
-    `.tgt` of each; `tokeniser`: of the target language.
+    """Return the scores of several test sets in rows: test_set, metric, score, signature.
+
+    Rows also have the entries of `SEARCH` from the facts beside the translations. `targets`: the
+    `.tgt` of each test set. `tokeniser`: of the target language.
     """
     if not len(tests) == len(translations) == len(targets) == len(facts):
         raise UserError(
@@ -140,9 +136,9 @@ def score_files(
     rows = []
     for test, hypotheses, target, about in zip(tests, translations, targets, facts, strict=True):
         search = _search_of(hypotheses, about)
-        found, expected = list(clean_lines(hypotheses)), list(clean_lines(target))
-        scores = score_corpus(found, expected, tokeniser.language)
-        scores.append(tokenised_bleu(found, expected, tokeniser.split))
+        texts = list(clean_lines(hypotheses)), list(clean_lines(target))
+        scores = score_corpus(*texts, tokeniser.language)
+        scores.append(tokenised_bleu(*texts, tokeniser.split))
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows
 
@@ -150,25 +146,25 @@ def score_files(
 def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
     """Return a warning for every test set whose translations hardly fit the references.
 
-    `scores`: as `score_files` returns them; `targets`: the `.tgt` of each test set.
+    `scores`: the result of `score_files`. `targets`: the `.tgt` of each test set.
     """
     advice = "check that the model is trained enough and translates in the direction of the pair"
-    found = []
+    warnings = []
     rows = [row for row in scores if row["metric"] == "bleu"]
     for row, *files in zip(rows, translations, targets, strict=True):
         ours, theirs = map(_script, files)
         if row["score"] < _LOWEST:
-            found.append(f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; {advice}")
+            warnings.append(f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; {advice}")
         elif ours and theirs and ours != theirs:
-            found.append(
+            warnings.append(
                 f"{row['test_set']}: translations are mostly in {ours} letters, references in "
                 f"{theirs}; {advice}"
             )
-    return found
+    return warnings
 
 
 def _script(path: Path) -> str:
-    """Return the script of most letters of a text, such as LATIN; empty without letters."""
+    """Return the script of most letters of a text, such as LATIN. Empty without letters."""
     counts: Counter[str] = Counter()
     for letter, count in Counter(path.read_text(encoding="utf-8")).items():
         if letter.isalpha():
@@ -178,14 +174,14 @@ def _script(path: Path) -> str:
 
 
 def _search_of(translations: Path, about: Path) -> dict[str, Any]:
-    """How translations came about, by the facts beside them, which must describe this very file."""
+    """Return the search settings of translations. Raises UserError unless facts describe them."""
     try:
         known = read_json(about)
         search, expected = {key: known[key] for key in SEARCH}, known["sha256"]
     except (KeyError, TypeError, ValueError) as fault:
         raise UserError(
-            f"{about}: damaged, or written by an older version: expected what scripts/translate.py "
-            "writes beside its translations; delete both and translate the test set again"
+            f"{about}: damaged, or written by an older version of scripts/translate.py; delete it "
+            "and the translations, and translate the test set again"
         ) from fault
     if sha256(translations) != expected:
         raise UserError(

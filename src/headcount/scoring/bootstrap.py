@@ -1,4 +1,4 @@
-"""BLEU of many systems against one baseline on one test set, with intervals of the difference."""
+"""Scores of many systems beside one baseline, with intervals of the difference."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from headcount.scoring.bleu import Lines, bleu_metric, check_lengths, reference_streams
 
 SEED = 12345
-"""Of the resamples; sacreBLEU's own default, so that both give the same p-values."""
+"""Of the resamples: sacreBLEU's default, so that both give the same p-values."""
 
 _BLOCK = 1000  # resamples that are in memory at once
 
@@ -17,11 +17,11 @@ _BLOCK = 1000  # resamples that are in memory at once
 class Difference:
     """A system against the baseline, by paired bootstrap over sentences."""
 
-    bleu: float  # of the system, points; or its accuracy, percent
-    delta: float  # system − baseline, points; negative is worse
+    bleu: float  # of the system, points, or its accuracy, percent
+    delta: float  # system − baseline, points, negative is worse
     low: float  # 95 % interval of delta
     high: float
-    p_value: float  # as sacreBLEU defines it, near a one-sided p; see `p_value`
+    p_value: float  # as sacreBLEU defines it, near a one-sided p, see `p_value`
     signature: str
     scores: np.ndarray = field(repr=False, compare=False)  # on the test set, then on each resample
 
@@ -29,11 +29,11 @@ class Difference:
 def compare_systems(
     baseline: Lines, systems: list[Lines], targets: Lines, language: str, samples: int = 1000
 ) -> list[Difference]:
-    """Every system against the baseline, all on the same resamples of the test set.
+    """Compare every system with the baseline, all on the same resamples of the test set.
 
-    Scores and p-values are those of `score_corpus` and of sacreBLEU's paired bootstrap; the
-    interval lies between the 2.5 % and 97.5 % quantiles of the resampled differences, which
-    sacreBLEU does not give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
+    Scores equal `score_corpus`, and p-values sacreBLEU's paired bootstrap. The interval lies
+    between the 2.5 % and 97.5 % quantiles of the resampled differences, which sacreBLEU does not
+    give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
     """
     scores = resample_bleu([baseline, *systems], targets, language, samples)
     return judge_systems(scores[0], scores[1:], targets, language)
@@ -42,7 +42,7 @@ def compare_systems(
 def judge_systems(
     baseline: np.ndarray, systems: Sequence[np.ndarray], targets: Lines, language: str
 ) -> list[Difference]:
-    """Every system against the baseline, from their rows of `resample_bleu`."""
+    """Compare every system with the baseline, from their rows of `resample_bleu`."""
     signature = bleu_metric(language, reference_streams(targets[:1])).get_signature()
     signature.update("seed", SEED)
     signature.update("bs", len(baseline) - 1)
@@ -52,21 +52,19 @@ def judge_systems(
 def judge_scores(
     baseline: np.ndarray, systems: Sequence[np.ndarray], signature: str
 ) -> list[Difference]:
-    """Every system against the baseline: the score on the test set, then on each resample."""
-    found = []
+    """Compare every system with the baseline, from scores on the test set and on each resample."""
+    judged = []
     for row in systems:
-        differences = row - baseline
-        delta = float(differences[0])
-        low, high = interval(differences[1:])
-        chance = p_value(delta, differences[1:])
-        found.append(Difference(float(row[0]), delta, low, high, chance, signature, row))
-    return found
+        delta, resampled = float(row[0] - baseline[0]), (row - baseline)[1:]
+        bounds, chance = interval(resampled), p_value(delta, resampled)
+        judged.append(Difference(float(row[0]), delta, *bounds, chance, signature, row))
+    return judged
 
 
 def resample_bleu(
     systems: list[Lines], targets: Lines, language: str, samples: int = 1000
 ) -> np.ndarray:
-    """BLEU of every system: first on the test set, then on each resample, [systems, 1 + samples].
+    """Return BLEU of every system on the test set, then on resamples, [systems, 1 + samples].
 
     `targets` are the lines of the test set's `.tgt`, with all references of each. Resamples are the
     same for every system. Raises UserError if the numbers of lines differ.
@@ -74,19 +72,13 @@ def resample_bleu(
     for lines in systems:
         check_lengths(lines, targets)
     metric = bleu_metric(language, reference_streams(targets))
-    # What several systems say of a sentence, as most do of most when few heads differ, is counted
-    # once. By the pinned version of sacreBLEU: its public methods would read each reference once
-    # more for each system.
+    # A translation that several systems share is counted once. With private methods of the pinned
+    # sacreBLEU: its public ones would read each reference once more for each system.
     places: dict[tuple[int, str], int] = {}
     rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
-    of_places = np.array(
-        [
-            metric._compute_segment_statistics(
-                metric._preprocess_segment(line), metric._ref_cache[sentence]
-            )
-            for sentence, line in places
-        ]
-    )
+    count = metric._compute_segment_statistics
+    lines, references = metric._preprocess_segment, metric._ref_cache
+    of_places = np.array([count(lines(line), references[number]) for number, line in places])
     counts = [of_places[of_system] for of_system in rows]  # see `bleu_of_counts`
     scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
     for times in _resamples(len(targets), samples):
@@ -94,10 +86,19 @@ def resample_bleu(
     return np.concatenate(scores, axis=1)
 
 
-def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
-    """Percent right of every system: on the test set, then on resamples, [systems, 1 + samples].
+def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> list[Difference]:
+    """Compare the accuracy, in percent, of classifiers with that of the first one, on resamples.
 
-    `correct`: 1 for each example that the system gets right, else 0; equally many of each system.
+    `correct`: 1 for each example that the classifier gets right, else 0.
+    """
+    scores = resample_accuracy(correct, samples)
+    return judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
+
+
+def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
+    """Return percent right of every system on the test set, then on resamples.
+
+    `correct`: see `compare_classifiers`. The result is [systems, 1 + samples].
     """
     right = np.stack(correct, axis=1)  # [examples, systems]
     blocks = [np.ones((1, len(right))), *_resamples(len(right), samples)]
@@ -105,12 +106,12 @@ def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
-    """BLEU in points of each row of sacreBLEU's counts, [rows, 2 + 2n].
+    """Return BLEU in points of each row of sacreBLEU's counts, [rows, 2 + 2n].
 
     A row: words of the system, words of the reference, n-grams that match by their order, n-grams
     of the system by their order. Smoothing is sacreBLEU's `exp`: the k-th order without a match
     counts as 1 / 2^k matches. Without any match BLEU is 0. Source: Papineni et al. 2002.
-    sacreBLEU's own takes one row at a time: minutes for the resamples of a hundred systems.
+    sacreBLEU takes one row at a time: minutes for the resamples of a hundred systems.
     """
     words, wanted = counts[:, 0], counts[:, 1]
     matches, all_ngrams = np.split(counts[:, 2:], 2, axis=1)
@@ -124,7 +125,7 @@ def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
 
 
 def _resamples(sentences: int, samples: int) -> Iterator[np.ndarray]:
-    """How often each sentence stands in each resample, [up to `_BLOCK`, sentences] at a time."""
+    """Yield counts of each sentence in each resample, [up to `_BLOCK`, sentences] at a time."""
     generator = np.random.default_rng(SEED)
     for start in range(0, samples, _BLOCK):
         shape = (min(_BLOCK, samples - start), sentences)
@@ -133,16 +134,16 @@ def _resamples(sentences: int, samples: int) -> Iterator[np.ndarray]:
 
 
 def interval(samples: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval that resampled values span."""
+    """Return the 95 % interval of resampled values."""
     ordered = np.sort(samples)
     cut = len(ordered) // 40
     return float(ordered[cut]), float(ordered[len(ordered) - 1 - cut])
 
 
 def p_value(delta: float, samples: np.ndarray) -> float:
-    """The p-value of a difference as sacreBLEU defines it, nearly one-sided.
+    """Return the p-value of a difference as sacreBLEU defines it, nearly one-sided.
 
-    It is the share of resamples whose size exceeds the mean size of all of them by more than the
+    It is the share of resamples whose size exceeds the mean size of all resamples by more than the
     difference. A difference of 0 has p = 1: sacreBLEU would count only larger ones.
     """
     spread = np.abs(samples)

@@ -1,4 +1,4 @@
-"""Averages of the weights over training. Each gives the weights that are validated and kept."""
+"""Averages of the weights over training. Each gives the weights that are validated and saved."""
 
 import torch
 
@@ -10,25 +10,25 @@ LAST = 5  # validations in a mean
 
 
 class Average:
-    """What training asks of an average, with the answers of one that averages nothing."""
+    """Base class of averages. This one averages nothing."""
 
     def after_update(self, weights: Weights, update: int) -> None:
         """Follow the weights, which an update, counted from 1, has changed."""
 
     def at_validation(self, weights: Weights) -> Weights:
-        """The weights to validate and keep; here the trained ones."""
+        """Return the weights to validate and save."""
         return weights
 
     def between(self, weights: Weights) -> Weights:
-        """What a validation would give now; it changes nothing."""
+        """Return the weights that a validation would give now, and change nothing."""
         return self.at_validation(weights)
 
     def state(self) -> Weights:
-        """All that a resumed run needs."""
+        """Return all that a resumed run needs."""
         return {}
 
     def restore(self, state: Weights) -> None:
-        """Take over the average of which `state` told."""
+        """Go on from a saved `state`."""
 
 
 class MovingAverage(Average):
@@ -39,7 +39,7 @@ class MovingAverage(Average):
         self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
 
     def after_update(self, weights: Weights, update: int) -> None:
-        """Move towards the weights; early on faster, so that the start is soon forgotten."""
+        """Move towards the weights, early on faster, so that the start is soon forgotten."""
         decay = min(self.decay, (1 + update) / (10 + update))
         targets = [weights[name].detach() for name in self.mean]
         torch._foreach_lerp_(list(self.mean.values()), targets, 1 - decay)
@@ -63,7 +63,6 @@ class LastAverage(Average):
         self.last: list[Weights] = []
 
     def at_validation(self, weights: Weights) -> Weights:
-        """Take the weights in and return the mean of those held."""
         self.last = self._with(weights)
         return _mean(self.last)
 
@@ -71,24 +70,23 @@ class LastAverage(Average):
         return _mean(self._with(weights))
 
     def state(self) -> Weights:
-        """The weights held, each under its place in line."""
         return joined({str(place): weights for place, weights in enumerate(self.last)})
 
     def restore(self, state: Weights) -> None:
-        held = grouped(state)
-        self.last = [held[place] for place in sorted(held, key=int)]
+        by_place = grouped(state)
+        self.last = [by_place[place] for place in sorted(by_place, key=int)]
 
     def _with(self, weights: Weights) -> list[Weights]:
         copy = {name: weight.detach().clone() for name, weight in weights.items()}
         return [*self.last, copy][-self.count :]
 
 
-def _mean(held: list[Weights]) -> Weights:
-    return {name: sum(weights[name] for weights in held) / len(held) for name in held[0]}
+def _mean(several: list[Weights]) -> Weights:
+    return {name: sum(weights[name] for weights in several) / len(several) for name in several[0]}
 
 
 def make_average(settings: TrainSettings, weights: Weights) -> Average:
-    """The average that the settings name."""
+    """Return the average that the settings name."""
     if settings.average == "ema":
         return MovingAverage(weights, EMA_DECAY)
     return LastAverage(LAST) if settings.average == "last" else Average()

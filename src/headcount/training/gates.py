@@ -1,21 +1,18 @@
 """Hard Concrete gates on heads: drawn anew for every update, learnt, and read off at the end.
 
 Source: Voita et al. 2019, section 6.1. The objective is the loss per target token plus
-λ · (expected number of open heads), so that λ is the price of one head in nats per target token.
+λ · (expected number of open heads), so the penalty weight λ is in nats per target token and head.
 """
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.training.learnt_mask import LearntMask
 from headcount.training.schedule import learning_rate
-from headcount.training.states import Weights
 
 
 class HeadGates(LearntMask):
@@ -23,85 +20,41 @@ class HeadGates(LearntMask):
 
     name = "log_alpha"
     stream = Stream.GATES
+    settings: GatesSettings
 
-    def __init__(
-        self,
-        run: PrunedSettings,
-        grid: HeadGrid,
-        settings: GatesSettings,
-        train: TrainSettings,
-        seed: int,
-    ):
-        """`train`: the settings of the fine-tuning, whose schedule is shared."""
-        self.settings = settings
-        self.family = HardConcrete(settings.temperature)
-        super().__init__(run, grid, train, seed)
-        self.lambda_ = run.lambda_
-        self.log_alpha = self.learnt
-        self.history: list[Tensor] = [self.log_alpha.detach().clone()]
-
-    def objective(self, loss: Tensor) -> Tensor:
-        """Return the loss per target token plus the penalty of gates that are likely open."""
-        return loss + self.lambda_ * self.p_open().sum() if self.lambda_ else loss
-
-    def rate(self) -> float:
-        """The settings' own, or in proportion to that of the weights."""
-        rate = self.settings.lr
-        if self.settings.lr_schedule != "constant":
-            rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
-        return rate
-
-    def at_validation(self) -> Tensor:
-        """The gates of test time, [heads] of the whole model; log α is put on record."""
-        self.history.append(self.log_alpha.detach().clone())
-        return self.test_time()
-
-    def test_time(self) -> Tensor:
-        """Every head's gate once training is over, [heads] of the whole model."""
-        gates = torch.ones(self.grid.size)
-        found = self.family.at_test(self.log_alpha.detach().numpy())
-        gates[self.gated] = torch.from_numpy(found).float()
-        return gates
-
-    def at_end(self) -> dict[str, np.ndarray]:
-        """What `read_off` says of gated heads, and the gates of all at test time."""
-        found = self.read_off(self.log_alpha.detach().numpy())
-        whole = {name: self.whole(values) for name, values in found.items()}
-        return {**whole, "gate": self.test_time().numpy()}
-
-    def read_off(self, log_alpha: np.ndarray) -> dict[str, np.ndarray]:
-        """log α [gated heads] with the probabilities and the gates of test time that follow."""
-        return {
-            "log_alpha": log_alpha,
-            "p_zero": self.family.p_zero(log_alpha),
-            "p_one": self.family.p_one(log_alpha),
-            "gate": self.family.at_test(log_alpha),
-        }
-
-    def sample(self, uniform: Tensor) -> Tensor:
-        """Gates [gated heads] for uniform draws, differentiable by log α."""
-        noise = uniform.log() - (-uniform).log1p()
-        concrete = torch.sigmoid((noise + self.log_alpha) / self.family.temperature)
-        stretched = concrete * (self.family.high - self.family.low) + self.family.low
-        return stretched.clamp(0, 1)
-
-    def p_open(self) -> Tensor:
-        """Probability [gated heads] that a gate is not 0, differentiable by log α."""
-        return torch.sigmoid(self.log_alpha - self.family.zero_shift)
-
-    def state(self) -> Weights:
-        """log α, its record, and Adam's moments."""
-        return {**super().state(), "history": torch.stack(self.history)}
-
-    def restore(self, state: Weights) -> None:
-        super().restore(state)
-        self.history = list(state["history"])
+    @property
+    def family(self) -> HardConcrete:
+        """The distribution of the gates."""
+        return HardConcrete(self.settings.temperature)
 
     def first(self) -> np.ndarray:
-        """log α [gated heads] before the first update."""
+        """Return log α [gated heads] before the first update."""
         if self.settings.init != "glorot":
             return np.full(len(self.gated), self.settings.init)
         heads = self.grid.heads()
         counts = [self.grid.counts[heads[i].kind][heads[i].layer] for i in self.gated]
         limits = np.sqrt(6 / (2 * np.array(counts, dtype=float)))
         return self._uniform(0, -1, 1).numpy() * limits
+
+    def sample(self, uniform: Tensor) -> Tensor:
+        noise = uniform.log() - (-uniform).log1p()
+        concrete = torch.sigmoid((noise + self.learnt) / self.family.temperature)
+        stretched = concrete * (self.family.high - self.family.low) + self.family.low
+        return stretched.clamp(0, 1)
+
+    def p_open(self) -> Tensor:
+        return torch.sigmoid(self.learnt - self.family.zero_shift)
+
+    def rate(self) -> float:
+        """Return the rate of the settings, or in proportion to the rate of the weights."""
+        if self.settings.lr_schedule == "constant":
+            return self.settings.lr
+        return self.settings.lr * learning_rate(self.train, self.update) / self.train.peak_lr
+
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
+        return self.family.at_test(learnt)
+
+    def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
+        """Return log α [gated heads] with the probabilities and the gates of test time."""
+        chances = {"p_zero": self.family.p_zero(learnt), "p_one": self.family.p_one(learnt)}
+        return {self.name: learnt, **chances, "gate": self.gates_of(learnt)}

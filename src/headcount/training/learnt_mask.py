@@ -1,13 +1,13 @@
 """Multipliers that a training learns: one number a head, and draws around it for every update."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.random_streams import Stream
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
@@ -18,97 +18,126 @@ from headcount.training.schedule import ADAM
 from headcount.training.states import Weights
 
 SMALLEST = 1e-6  # u stays this far from 0 and 1, so that its logarithms are finite
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 
 class LearntMask(HeadMask):
-    """A multiplier for every head of a scope; the other heads are left as they are.
+    """A multiplier for every head of a scope. The other heads are left as they are.
 
-    The noise depends on seed and update alone, so order of the data and dropout are those of any
-    other run of the seed. What is learnt has an Adam of its own, without weight decay, and takes no
-    part in the norm to which the gradient of the weights is cut.
+    The noise depends on seed and update alone, so order of the data and dropout are the same as in
+    any other run of the seed. The learnt numbers have their own Adam, without weight decay, and are
+    no part of the norm to which the gradient of the weights is clipped.
     """
 
-    name: ClassVar[str]  # of what is learnt, in states and in heads.csv
+    name: ClassVar[str]  # of the learnt numbers, in states and in heads.csv
     stream: ClassVar[Stream]
 
-    def __init__(self, run: PrunedSettings, grid: HeadGrid, train: TrainSettings, seed: int):
-        """`train`: the settings of the fine-tuning."""
+    def __init__(
+        self,
+        run: PrunedSettings,
+        grid: HeadGrid,
+        settings: Any,
+        train: TrainSettings,
+        seed: int,
+    ):
+        """`settings`: of the gates or subsets. `train`: of the fine-tuning, with its schedule."""
+        self.run = run
+        self.penalty_weight = run.lambda_  # of the expected number of open heads
         self.grid = grid
+        self.settings = settings
         self.train = train
         self.seed = seed
         self.gated = [i for i, head in enumerate(grid.heads()) if head.kind in run.kinds]
         self.learnt = torch.from_numpy(self.first()).requires_grad_()
         self.optimiser = torch.optim.Adam([self.learnt], **ADAM)
-        self.update = 0  # the newest one that `choose` has served
+        self.update = 0  # the newest update that `choose` has served
+        self.history = [self.learnt.detach().clone()]  # at the start and at every validation
         self._drawn = torch.empty(0)
 
     def first(self) -> np.ndarray:
-        """What is learnt [gated heads] before the first update, in double precision."""
+        """Return the learnt numbers [gated heads] before the first update, in fp64."""
         raise NotImplementedError
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Multipliers [gated heads] for uniform draws, differentiable by what is learnt."""
+        """Return multipliers [gated heads] for uniform draws, differentiable by `learnt`."""
+        raise NotImplementedError
+
+    def p_open(self) -> Tensor:
+        """Return the probability [gated heads] that a multiplier is not 0, differentiable."""
         raise NotImplementedError
 
     def rate(self) -> float:
-        """Learning rate of the update at hand."""
+        """Return the learning rate of the current update."""
+        return self.settings.lr
+
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
+        """Return the multipliers [gated heads] of test time for learnt numbers."""
         raise NotImplementedError
 
-    def objective(self, loss: Tensor) -> Tensor:
-        """What is lowered: the loss, and what a subclass adds to it."""
-        return loss
+    def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
+        """Return statistics [gated heads] of learnt numbers by name, with the gates last."""
+        return {self.name: learnt, "gate": self.gates_of(learnt)}
 
     def test_time(self) -> Tensor:
-        """Every head's multiplier once training is over, [heads] of the whole model."""
-        raise NotImplementedError
+        """Return every head's multiplier once training is over, [heads] of the whole model."""
+        return self._with_ungated(torch.from_numpy(self.gates_of(self.learnt.detach().numpy())))
 
     def at_end(self) -> dict[str, np.ndarray]:
-        """Statistics of all heads for heads.csv; NaN where a head has none. `gate` says who stays.
+        """Return statistics of all heads for heads.csv. A head stays if its `gate` is not 0."""
+        whole = {}
+        for name, values in self.read_off(self.learnt.detach().numpy()).items():
+            whole[name] = np.full(self.grid.size, np.nan)  # for heads without a gate
+            whole[name][self.gated] = values
+        return whole | {"gate": self.test_time().numpy()}
 
-        What is learnt is among them by its `name`.
-        """
-        raise NotImplementedError
+    def statistics(self) -> list[list[list[float]]]:
+        """Return the statistics of each gated head, at the start and at every validation."""
+        columns = [list(self.read_off(learnt.numpy()).values()) for learnt in self.history]
+        return [np.column_stack(of_step).tolist() for of_step in columns]
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        """A draw of every multiplier, whose gradient the update asks for."""
+        """Draw every multiplier. Its gradient is wanted."""
         self.update = update
         self._drawn = self.sample(self._uniform(update, SMALLEST, 1 - SMALLEST))
-        multiplier = torch.ones(self.grid.size)
-        multiplier[self.gated] = self._drawn.detach().float()
-        return Choice(multiplier.requires_grad_())
+        return Choice(self._with_ungated(self._drawn.detach()).requires_grad_())
 
     def learn(self, slopes: Tensor) -> None:
-        """One step of Adam."""
-        gradient = slopes[self.gated].to(self._drawn.dtype)
-        objective = self.objective((self._drawn * gradient).sum())
+        """Make one step of Adam on the loss plus λ times the expected number of open heads."""
+        loss = (self._drawn * slopes[self.gated].to(self._drawn.dtype)).sum()
+        if self.penalty_weight:
+            loss = loss + self.penalty_weight * self.p_open().sum()
         self.optimiser.zero_grad(set_to_none=True)
-        objective.backward()
+        loss.backward()
         self.optimiser.param_groups[0]["lr"] = self.rate()
         self.optimiser.step()
 
     def at_validation(self) -> Tensor:
-        """The multipliers of test time, [heads] of the whole model."""
+        """Return the multipliers of test time, and record the learnt numbers."""
+        self.history.append(self.learnt.detach().clone())
         return self.test_time()
 
     def state(self) -> Weights:
-        """What is learnt, and Adam's moments."""
-        moments = self.optimiser.state[self.learnt]
-        names = ("step", "exp_avg", "exp_avg_sq")
-        return {self.name: self.learnt.detach(), **{name: moments[name] for name in names}}
+        """Return the learnt numbers, their history, and Adam's moments."""
+        moments = {name: self.optimiser.state[self.learnt][name] for name in MOMENTS}
+        return {self.name: self.learnt.detach(), "history": torch.stack(self.history), **moments}
 
     def restore(self, state: Weights) -> None:
+        self.history = list(state["history"])
         with torch.no_grad():
             self.learnt.copy_(state[self.name])
-        moments = {name: state[name] for name in ("step", "exp_avg", "exp_avg_sq")}
-        self.optimiser.state[self.learnt] = moments
+        self.optimiser.state[self.learnt] = {name: state[name] for name in MOMENTS}
 
-    def whole(self, values: np.ndarray) -> np.ndarray:
-        """Values of gated heads as those of all heads, NaN where a head has none."""
-        found = np.full(self.grid.size, np.nan)
-        found[self.gated] = values
-        return found
+    def gated_heads(self) -> list[Head]:
+        """Return the heads of the scope."""
+        return [self.grid.heads()[position] for position in self.gated]
+
+    def _with_ungated(self, multipliers: Tensor) -> Tensor:
+        """Return multipliers of the gated heads as multipliers of all heads, 1 for the others."""
+        whole = torch.ones(self.grid.size)
+        whole[self.gated] = multipliers.float()
+        return whole
 
     def _uniform(self, update: int, low: float, high: float) -> Tensor:
-        """Draws [gated heads] of one update; update 0 is the start."""
+        """Return draws [gated heads] of one update. Update 0 is the start."""
         generator = self.stream.generator(self.seed, update)
         return torch.from_numpy(generator.uniform(low, high, len(self.gated)))

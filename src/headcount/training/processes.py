@@ -1,7 +1,7 @@
 """Several processes that make the updates of one training together.
 
-Each computes a share of an update's batches. All that is drawn at random follows the seed, so that
-only sums go between the processes, and an update is that of one process but for rounding.
+Each computes a share of an update's batches. All random draws follow the seed, so that only sums go
+between the processes, and an update equals the update of one process but for rounding.
 """
 
 import os
@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO, TypeVar
 
@@ -23,28 +22,27 @@ from torch import Tensor
 from headcount.base.errors import EnvironmentFault, UserError
 
 T = TypeVar("T")
+_Other = tuple[subprocess.Popen, IO[str]]  # a process that the first one started, and its prints
 
-_HERE = "here"  # how many processes have come, in the store of the first
-
-PATIENCE = 20
-"""Seconds in which a process that has nothing left to do is expected to end."""
+_HERE = "here"  # number of processes that have come, in the store of the first
+PATIENCE = 20  # seconds in which a process that has nothing left to do is expected to end
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes files and speaks; alone, it is."""
+    """Return True in the process that writes and prints, which a single process always does."""
     return not dist.is_initialized() or dist.get_rank() == 0
 
 
-def own(items: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """This process's share of what all processes have in this order, with the places there."""
+def own_share(items: Iterable[T]) -> Iterator[tuple[int, T]]:
+    """Return this process's share of items that all processes have, with their places."""
     first, step = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     return islice(enumerate(items), first, None, step)
 
 
 def add_up(tensors: Sequence[Tensor]) -> None:
-    """Put the sum over all processes into each of some tensors of one device.
+    """Replace tensors of one device by their sums over all processes.
 
-    Every process gets the same bits; with three and more they depend on how many there are.
+    Every process gets the same bits. With three and more they depend on the number of processes.
     """
     if not dist.is_initialized():
         return
@@ -58,7 +56,7 @@ def add_up(tensors: Sequence[Tensor]) -> None:
 
 
 def agree(flag: bool) -> bool:
-    """Whether any process says so; all of them wait for each other here."""
+    """Return True if the flag of any process is. All processes wait for each other here."""
     if not dist.is_initialized():
         return flag
     votes = torch.tensor([float(flag)])
@@ -67,18 +65,18 @@ def agree(flag: bool) -> bool:
 
 
 def leave_unless_first() -> None:
-    """End this process, unless it is the first: what is left to do is that one's alone."""
+    """End this process, unless it is the first, which does the rest alone."""
     if not is_first():
         sys.exit(0)
 
 
 @contextmanager
 def together(count: int, gpus: bool) -> Iterator[None]:
-    """Context in which so many processes train together; the first one starts the others.
+    """Train in several processes within this context. The first process starts the others.
 
-    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each computes on one,
-    which it has chosen before. Raises EnvironmentFault if another one ends too early, or if two
-    have one GPU; and UserError if another number of processes was started.
+    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process computes on a
+    GPU, which it has chosen before. Raises EnvironmentFault if another process ends too early, or
+    if two have one GPU. Raises UserError if another number of processes was started.
     """
     if count == 1:
         yield
@@ -92,15 +90,15 @@ def together(count: int, gpus: bool) -> Iterator[None]:
 
 
 def _let_slurm_start(count: int) -> None:
-    """In a batch job that has as many tasks, put srun into the place of this process.
+    """Replace this process by srun in a batch job that has as many tasks.
 
-    Snakemake's plugin for SLURM hides from its jobs how many they have, and much else; these are
-    the workflow's, which asks for a task for each process.
+    Snakemake's plugin for SLURM hides the number of tasks from its jobs. The workflow asks for a
+    task for each process.
     """
-    told = os.environ
-    in_batch = "SLURMD_NODENAME" in told and "SLURM_STEP_NUM_TASKS" not in told
-    tasks = told.get("SLURM_NTASKS", "" if "SLURM_JOB_NUM_NODES" in told else str(count))
-    if in_batch and tasks == str(count) and "RANK" not in told:
+    env = os.environ
+    in_batch = "SLURMD_NODENAME" in env and "SLURM_STEP_NUM_TASKS" not in env
+    tasks = env.get("SLURM_NTASKS", "" if "SLURM_JOB_NUM_NODES" in env else str(count))
+    if in_batch and tasks == str(count) and "RANK" not in env:
         cores = torch.get_num_threads()  # srun does not take them from the job
         srun = ["srun", f"--ntasks={count}", f"--cpus-per-task={cores}", "--kill-on-bad-exit=1"]
         sys.stdout.flush()
@@ -108,22 +106,22 @@ def _let_slurm_start(count: int) -> None:
 
 
 def _are_started(count: int) -> bool:
-    """Whether torchrun or srun started this process among others; says it in torchrun's words.
+    """Return True if torchrun or srun started this process, and set torchrun's variables.
 
-    Raises UserError if they are not as many as the settings say.
+    Raises UserError if they started another number of processes than the settings say.
     """
-    told = os.environ
-    if "RANK" not in told and int(told.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        told["RANK"], told["LOCAL_RANK"] = told["SLURM_PROCID"], told["SLURM_LOCALID"]
-        told["WORLD_SIZE"] = told["SLURM_STEP_NUM_TASKS"]
+    env = os.environ
+    if "RANK" not in env and int(env.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
+        env["RANK"], env["LOCAL_RANK"] = env["SLURM_PROCID"], env["SLURM_LOCALID"]
+        env["WORLD_SIZE"] = env["SLURM_STEP_NUM_TASKS"]
         # The first task is on the node of the batch script, which calls srun.
-        told.setdefault("MASTER_ADDR", told["SLURM_LAUNCH_NODE_IPADDR"])
-        told.setdefault("MASTER_PORT", str(20000 + int(told["SLURM_JOB_ID"]) % 10000))
-    if "RANK" not in told:
+        env.setdefault("MASTER_ADDR", env["SLURM_LAUNCH_NODE_IPADDR"])
+        env.setdefault("MASTER_PORT", str(20000 + int(env["SLURM_JOB_ID"]) % 10000))
+    if "RANK" not in env:
         return False
-    if int(told["WORLD_SIZE"]) != count:
+    if int(env["WORLD_SIZE"]) != count:
         raise UserError(
-            f"train.processes (flag --processes): expected {told['WORLD_SIZE']}, as many as were "
+            f"train.processes (flag --processes): expected {env['WORLD_SIZE']}, as many as were "
             f"started together, found {count}"
         )
     return True
@@ -131,7 +129,7 @@ def _are_started(count: int) -> bool:
 
 @contextmanager
 def _joined(count: int, gpus: bool) -> Iterator[None]:
-    """Context in which this process belongs to those among which it was started."""
+    """Join the processes that were started together, within this context."""
     store, rank, _ = next(dist.rendezvous("env://"))
     store.add(_HERE, 1)
     try:
@@ -140,19 +138,19 @@ def _joined(count: int, gpus: bool) -> Iterator[None]:
     except RuntimeError as fault:
         if _is_lost_connection(fault):
             raise EnvironmentFault(
-                f"process {rank + 1} of the {count} of this training: another one has ended. The "
-                "same command goes on from the last saved state"
+                f"process {rank + 1} of {count} of this training: another one has ended. The same "
+                "command goes on from the last saved state"
             ) from fault
         raise
 
 
 @contextmanager
 def _started(count: int, gpus: bool) -> Iterator[None]:
-    """Context in which this process is the first of several, which it starts; none outlives it."""
-    # Port 0 is one that is free; another that is drawn beforehand may be taken meanwhile.
+    """Start the other processes, which end with this context."""
+    # Port 0 is a free one. A port that is drawn beforehand may be taken meanwhile.
     store = dist.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
     with ExitStack() as ends:
-        others = [ends.enter_context(_other(rank, count, store.port)) for rank in range(1, count)]
+        others = [ends.enter_context(_start(rank, count, store.port)) for rank in range(1, count)]
         try:
             while store.add(_HERE, 0) < len(others):
                 _require_none_failed(others)
@@ -161,7 +159,7 @@ def _started(count: int, gpus: bool) -> Iterator[None]:
             yield
         except RuntimeError as fault:
             if _is_lost_connection(fault):
-                time.sleep(1)  # the other has closed it, and is about to end
+                time.sleep(1)  # the other process is about to end
                 _require_none_failed(others, fault)
             raise
 
@@ -177,47 +175,30 @@ def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
     """Raise EnvironmentFault, in every process, if two have one GPU: NCCL refuses that."""
     uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
     store.set(f"gpu{rank}", f"{platform.node()} {uuid}")
-    taken = {store.get(f"gpu{each}") for each in range(count)}
+    taken = {store.get(f"gpu{number}") for number in range(count)}
     if len(taken) < count:
         raise EnvironmentFault(
-            f"train.processes (flag --processes): expected a GPU for each of {count}, found "
-            f"{len(taken)} for all of them; lower it, give no shares of GPUs, or set device: cpu"
+            f"train.processes (flag --processes): expected {count} GPUs, found {len(taken)}; lower "
+            "it, give no shares of GPUs, or set device: cpu"
         )
 
 
-@dataclass(frozen=True)
-class _Other:
-    """A process that the first one has started; what it prints is kept for the case of a fault."""
-
-    rank: int
-    process: subprocess.Popen
-    prints: IO[str]
-
-    def last_line(self) -> str:
-        """What it has printed last."""
-        self.prints.seek(0)
-        return (["it said nothing"] + self.prints.read().splitlines())[-1]
-
-
 @contextmanager
-def _other(rank: int, count: int, port: int) -> Iterator[_Other]:
-    """Context with a process that runs this very command, and has ended when the context does.
+def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
+    """Run this command in another process, which ends with this context.
 
-    It finds the first one by torchrun's words, and HEADCOUNT_JOB ends it with that one.
+    It finds the first process by torchrun's variables, and HEADCOUNT_JOB ends it with that one.
     """
-    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "HEADCOUNT_JOB": os.getpid()}
-    told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    env = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "HEADCOUNT_JOB": os.getpid()}
+    env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    env = os.environ | {name: str(value) for name, value in env.items()}
+    command = [sys.executable, *sys.argv]
     with (
         tempfile.TemporaryFile("w+") as prints,
-        subprocess.Popen(
-            [sys.executable, *sys.argv],
-            env=os.environ | {name: str(value) for name, value in told.items()},
-            stdout=prints,
-            stderr=prints,
-        ) as process,
+        subprocess.Popen(command, env=env, stdout=prints, stderr=prints) as process,
     ):
         try:
-            yield _Other(rank, process, prints)
+            yield process, prints
         finally:
             try:
                 process.wait(PATIENCE)
@@ -226,12 +207,13 @@ def _other(rank: int, count: int, port: int) -> Iterator[_Other]:
 
 
 def _require_none_failed(others: list[_Other], cause: RuntimeError | None = None) -> None:
-    """Raise EnvironmentFault, with the last words of the processes that have failed."""
-    failed = [
-        f"process {other.rank + 1} ended with {other.process.returncode}: {other.last_line()}"
-        for other in others
-        if other.process.poll()
-    ]
+    """Raise EnvironmentFault, with the last line of each process that has failed."""
+    failed = []
+    for number, (process, prints) in enumerate(others, start=2):
+        if process.poll():
+            prints.seek(0)
+            line = (["it said nothing"] + prints.read().splitlines())[-1]
+            failed.append(f"process {number} ended with {process.returncode}: {line}")
     if failed:
         raise EnvironmentFault(
             f"of the {len(others) + 1} processes of this training {'; '.join(failed)}. The same "
@@ -240,5 +222,5 @@ def _require_none_failed(others: list[_Other], cause: RuntimeError | None = None
 
 
 def _is_lost_connection(fault: RuntimeError) -> bool:
-    """Whether another process's end has caused a fault."""
+    """Return True if the end of another process has caused a fault."""
     return isinstance(fault, dist.DistError) or "gloo" in str(fault)

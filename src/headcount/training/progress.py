@@ -1,17 +1,15 @@
-"""Where a training run stands: counters, curve, how a person is told and may stop it."""
+"""Progress of a training run: its counters and curve, the progress bar, and stop signals."""
 
-import math
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import torch
 from tqdm import tqdm
 
-from headcount.training.headmask import FirstPass
+from headcount.training.headmask import Choice
 from headcount.training.processes import is_first
 
 CURVE_COLUMNS = (
@@ -22,7 +20,7 @@ CURVE_COLUMNS = (
 
 @dataclass
 class Progress:
-    """Every counter of a run. `since` = since the last validation; losses in nats."""
+    """All counters of a run. `since` = since the last validation. Losses are in nats."""
 
     update: int = 0
     epoch: int = 0
@@ -32,7 +30,7 @@ class Progress:
     tokens_since: int = 0  # source and target
     seconds_since: float = 0.0  # in updates only
     seconds: float = 0.0  # in updates and validations, not in saving; over all sessions
-    best_loss: float = math.inf
+    best_loss: float | None = None
     best_update: int = 0
     first_pass_loss_since: float = 0.0
     first_pass_tokens_since: int = 0  # target tokens that passed twice
@@ -41,43 +39,29 @@ class Progress:
     slopes_since: list[list[float]] = field(default_factory=list)
     masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
-    masks: list[list[int]] = field(default_factory=list)  # `masked_since` at each row of the curve
-    # At each row of the curve, for each head, mean and deviation of ∂L/∂ξ, and mean importance.
+    # At each row of the curve, for each head: share of the updates that masked it; mean and
+    # deviation of ∂L/∂ξ, and mean importance. Empty where nothing was masked or measured.
+    masks: list[list[list[float]]] = field(default_factory=list)
     slopes: list[list[list[float]]] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, facts: dict[str, Any]) -> "Progress":
-        """The progress of which `facts` told."""
-        best = facts["best_loss"]
-        return cls(**{**facts, "best_loss": math.inf if best is None else best})
-
-    def facts(self) -> dict[str, Any]:
-        """Every counter as JSON has it; the best loss is None before there is one."""
-        return asdict(self) | {"best_loss": None if math.isinf(self.best_loss) else self.best_loss}
-
-    def add_choice(
-        self, masked: list[bool], first_pass: FirstPass | None, target_tokens: int
-    ) -> None:
-        """Count in which heads the update at hand masks, and what its first pass found, if any.
-
-        `masked` is empty in a run that never masks.
-        """
+    def add_choice(self, choice: Choice, target_tokens: int) -> None:
+        """Count the heads that the current update masks, and what its first pass measured."""
+        masked, first_pass = choice.masked, choice.first_pass
         before = self.masked_since or [0] * len(masked)
         self.masked_since = [count + now for count, now in zip(before, masked, strict=True)]
-        if first_pass:
-            self.first_pass_tokens_since += target_tokens
-            self._add_first_pass(first_pass)
-
-    def _add_first_pass(self, found: FirstPass) -> None:
-        self.first_pass_loss_since += found.loss
-        self.first_pass_sentences_since += found.sentences
-        sums = torch.stack([found.sentences * found.importance, found.slopes, found.squares])
+        if not first_pass:
+            return
+        self.first_pass_tokens_since += target_tokens
+        self.first_pass_loss_since += first_pass.loss
+        self.first_pass_sentences_since += first_pass.sentences
+        importance = first_pass.sentences * first_pass.importance
+        sums = torch.stack([importance, first_pass.slopes, first_pass.squares])
         if self.slopes_since:
             sums += torch.tensor(self.slopes_since, dtype=torch.float64)
         self.slopes_since = sums.tolist()
 
     def add_update(self, loss: float, target_tokens: int, tokens: int, seconds: float) -> None:
-        """Count one update in; `loss` is the sum over its target tokens."""
+        """Count one update. `loss` is the sum over its target tokens."""
         self.update += 1
         self.loss_since += loss
         self.target_tokens_since += target_tokens
@@ -99,15 +83,16 @@ class Progress:
             round(self.seconds, 2),
             self.first_pass_loss_since / passed if passed else None,
         )
-        self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
-        self.masks.append(self.masked_since)
+        interval = self.update - (self.curve[-1]["step"] if self.curve else 0)
+        self.masks.append([[count / interval] for count in self.masked_since])
         self.slopes.append(self._slopes())
+        self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
         self.masked_since, self.slopes_since, self.first_pass_sentences_since = [], [], 0
         self.loss_since = self.seconds_since = self.first_pass_loss_since = 0.0
         self.target_tokens_since = self.tokens_since = self.first_pass_tokens_since = 0
 
     def _slopes(self) -> list[list[float]]:
-        """Mean and deviation of ∂L/∂ξ, and mean importance, of each head; none without a pass."""
+        """Return mean and deviation of ∂L/∂ξ, and mean importance, of each head."""
         if not self.slopes_since:
             return []
         sums = torch.tensor(self.slopes_since, dtype=torch.float64)
@@ -117,7 +102,7 @@ class Progress:
 
 
 class ProgressBar:
-    """A bar with tokens/s and time left on a terminal; without one, a line per validation."""
+    """A bar with tokens/s and time left on a terminal, and a line per validation."""
 
     def __init__(self, progress: Progress, updates: int):
         self.progress = progress
@@ -131,14 +116,14 @@ class ProgressBar:
         )
 
     def after_update(self) -> None:
-        """Move on by one update."""
+        """Advance by one update."""
         self.bar.update()
         if not self.bar.disable and self.progress.update % 10 == 0:
             speed = self.progress.tokens_since / max(self.progress.seconds_since, 1e-9)
             self.bar.set_postfix_str(f"{speed:,.0f} tokens/s")
 
     def after_validation(self) -> None:
-        """Tell the newest row of the curve and the time left; the first process does."""
+        """Print the newest row of the curve and the time left, in the first process."""
         if not is_first():
             return
         row = self.progress.curve[-1]
@@ -154,7 +139,7 @@ class ProgressBar:
 
 @contextmanager
 def caught_signals() -> Iterator[list[int]]:
-    """Collects SIGTERM and SIGINT instead of dying of them; after either, SIGINT kills as usual.
+    """Collect SIGTERM and SIGINT instead of dying of them. After either, SIGINT kills as usual.
 
     SIGTERM does not, in this context or after it: SLURM sends it twice within 50 ms at a time
     limit, and after the first the command ends by itself.

@@ -1,5 +1,7 @@
 """Pruned models from files to files: a trained model or a random start in, a smaller model out."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,10 @@ import numpy as np
 import torch
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.errors import UserError
+from headcount.base.files import write_csv
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.heads.importance import read_importance
 from headcount.model.removal import remove_heads, set_means
@@ -19,17 +21,14 @@ from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_le
 from headcount.store.model_folder import ModelFolder
 from headcount.training.gates import HeadGates
 from headcount.training.learnt_mask import LearntMask
-from headcount.training.states import StateStore
 from headcount.training.subset import HeadSubset
-from headcount.training.train import Trainer
-from headcount.training.training_run import (
-    ModelRun,
-    Row,
-    write_rows,
-)
+from headcount.training.training_run import ModelRun, Row, head_rows
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
 _ENCODER = ("encoder.", "encoder_norm.", "embedding_norms.0.", "own_src_embedding.")
+
+Start = ModelFolder | ModelSettings  # a trained model to fine-tune, or the shape of a fresh one
+Recipe = Callable[[TrainSettings], TrainSettings]
 
 
 class PruningRun(ModelRun):
@@ -37,97 +36,39 @@ class PruningRun(ModelRun):
 
     Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
     which load alone, run.json, curves.csv, and heads.csv, the gates of all heads of the model
-    before the run. Where that model was pruned before, kept_heads in
-    model.json still has the addresses in the first model of all.
+    before the run. If that model was pruned before, kept_heads in model.json has the addresses in
+    the first model of all. A model with gates also writes gates.csv: log α and its probabilities, a
+    row per validation and gated head, with the start as step 0.
     """
 
     def finish_gates(self, init_from: ModelFolder, settings: GatesSettings, out: Path) -> None:
-        """Fine-tune the model in `init_from` with gates, and remove the heads whose gates are 0.
-
-        Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
-        with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
-        Raises UserError for a run that starts from random weights.
-        """
-        if self.run.from_none:
-            raise _other_start(self.run, "a trained model", "gates_from_none")
-        with self.session.unfinished(self.train, out) as (states, folder):
-            if not states:
-                return
-            model = self._load(init_from, states)
-            freeze_outside(model, self.run)
-            names = init_from.original_heads(model.grid)
-            recipe = settings.fine_tuning(self.train)
-            self._learn_gates(model, names, settings, recipe, states, folder)
+        """Fine-tune the model in `init_from` with gates, and remove the heads whose gates are 0."""
+        self._finish(
+            init_from, settings.fine_tuning, out, learn=partial(HeadGates, settings=settings)
+        )
 
     def finish_gates_from_none(
         self, model: ModelSettings, settings: GatesSettings, out: Path
     ) -> None:
         """Train a fresh model with gates, by the recipe of training, and remove as `finish_gates`.
 
-        Also writes gates.csv. The weights are drawn as the baseline's of the seed, and all of them
-        are trained, whatever the scope: a decoder that is frozen at random translates nothing. The
-        last weights become the model. Raises UserError for a run that starts from a trained model.
+        The weights are drawn as the baseline's of the seed, and all of them are trained, whatever
+        the scope: a decoder that is frozen at random translates nothing. The last weights become
+        the model.
         """
-        if not self.run.from_none:
-            raise _other_start(self.run, "none", "gates")
-        with self.session.unfinished(self.train, out) as (states, folder):
-            if not states:
-                return
-            whole = self.on_device(self.fresh_model(model), states)
-            recipe = settings.from_random_weights(self.train)
-            self._learn_gates(whole, whole.grid.heads(), settings, recipe, states, folder)
-
-    def _learn_gates(
-        self,
-        model: Transformer,
-        names: list[Head],
-        settings: GatesSettings,
-        recipe: TrainSettings,
-        states: StateStore,
-        folder: Path,
-    ) -> None:
-        """Train the model with gates, and write it without the heads that close to a folder.
-
-        `names`: the addresses of its heads in the first model of all.
-        """
-        gates = HeadGates(self.run, model.grid, settings, recipe, self.session.seed)
-        trainer = self.trainer(model, recipe, states, gates)
-        trainer.fit()
-        write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
-        self._write_learnt(model, names, trainer, gates, folder)
+        recipe = settings.from_random_weights
+        self._finish(model, recipe, out, learn=partial(HeadGates, settings=settings))
 
     def finish_subset(
         self, init_from: ModelFolder, lengths: GatesSettings, settings: SubsetSettings, out: Path
     ) -> None:
-        """Fine-tune the model in `init_from`, learning which heads stay; remove the others.
+        """Fine-tune the model in `init_from`, learning which heads stay, and remove the others.
 
-        `lengths`: those of fine-tuning, as of the gates runs. heads.csv has w of the scope's heads.
+        `lengths`: settings of the gates runs, for the length and rates of fine-tuning.
         """
-        with self.session.unfinished(self.train, out) as (states, folder):
-            if not states:
-                return
-            model = self._load(init_from, states)
-            freeze_outside(model, self.run)
-            recipe = lengths.fine_tuning(self.train)
-            subset = HeadSubset(self.run, model.grid, settings, recipe, self.session.seed)
-            trainer = self.trainer(model, recipe, states, subset)
-            trainer.fit()
-            names = init_from.original_heads(model.grid)
-            self._write_learnt(model, names, trainer, subset, folder)
-
-    def _write_learnt(
-        self,
-        model: Transformer,
-        names: list[Head],
-        trainer: Trainer,
-        mask: LearntMask,
-        folder: Path,
-    ) -> None:
-        """Write the trained model without the heads that a learnt mask closes to a folder."""
-        copy_weights(model, trainer.chosen())
-        smaller = remove_heads(model, mask.test_time())
-        facts = self.write_facts(folder, trainer, smaller)
-        save_pruned(folder, smaller, facts, model.grid, names, mask.at_end())
+        self._finish(
+            init_from, lengths.fine_tuning, out, learn=partial(HeadSubset, settings=settings)
+        )
 
     def finish_fine_tuned(
         self,
@@ -137,58 +78,73 @@ class PruningRun(ModelRun):
         settings: GatesSettings,
         out: Path,
     ) -> None:
-        """Remove heads from the model in `init_from`, then fine-tune what is left, without gates.
+        """Remove heads from the model in `init_from`, then fine-tune the rest, without gates.
 
-        As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
-        importance.csv of the model in `init_from`, which a run by importance needs.
+        As many heads stay as in `heads`, the heads.csv of the gates run. A run by importance needs
+        `importance`, the importance.csv of the model in `init_from`.
         """
-        with self.session.unfinished(self.train, out) as (states, folder):
-            if not states:
-                return
-            whole = self._load(init_from, states)
-            names = init_from.original_heads(whole.grid)
-            ranks = read_importance(importance, init_from, whole.grid) if importance else None
-            kept = as_many_heads(self.run, heads, whole.grid, ranks, self.session.seed)
-            model = remove_heads(whole, torch.from_numpy(kept))
-            freeze_outside(model, self.run)
-            trainer = self.trainer(model, settings.fine_tuning(self.train), states)
-            trainer.fit()
-            copy_weights(model, trainer.chosen())
-            facts = self.write_facts(folder, trainer, model)
-            save_pruned(folder, model, facts, whole.grid, names, {"gate": kept})
+
+        def kept(grid: HeadGrid) -> np.ndarray:
+            ranks = read_importance(importance, init_from, grid) if importance else None
+            return as_many_heads(self.run, heads, grid, ranks, self.session.seed)
+
+        self._finish(init_from, settings.fine_tuning, out, kept=kept)
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
         """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
 
-        The whole model is drawn and then loses heads, so that what is left starts as in the
-        baseline of the seed.
+        The whole model is drawn and then loses heads, so that the rest starts as in the baseline of
+        the seed.
+        """
+
+        def recipe(train: TrainSettings) -> TrainSettings:
+            return train.model_copy(update={"keep_updates": []})
+
+        self._finish(model, recipe, out, kept=partial(gates_heads, heads))
+
+    def _finish(
+        self,
+        start: Start,
+        recipe: Recipe,
+        out: Path,
+        kept: Callable[[HeadGrid], np.ndarray] | None = None,
+        learn: Callable[..., LearntMask] | None = None,
+    ) -> None:
+        """Train without the heads that are not `kept`, or `learn` which heads to remove.
+
+        Fine-tuning freezes all weights outside the scope.
         """
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            whole = self.fresh_model(model)
-            kept = gates_heads(heads, whole.grid)
-            smaller = self.on_device(remove_heads(whole, torch.from_numpy(kept)), states)
-            recipe = self.train.model_copy(update={"keep_updates": []})
-            trainer = self.trainer(smaller, recipe, states)
+            whole, names = self._start(start)
+            grid = whole.grid
+            gates = kept(grid) if kept else np.ones(grid.size)
+            rest = remove_heads(whole, torch.from_numpy(gates)) if kept else whole
+            model = self.on_device(rest, states)
+            if isinstance(start, ModelFolder):
+                freeze_outside(model, self.run)
+            settings, seed = recipe(self.train), self.session.seed
+            mask = learn(run=self.run, grid=grid, train=settings, seed=seed) if learn else None
+            trainer = self.trainer(model, settings, states, mask)
             trainer.fit()
-            copy_weights(smaller, trainer.chosen())
+            copy_weights(model, trainer.chosen())
+            values = mask.at_end() if mask else {"gate": gates}
+            smaller = remove_heads(model, mask.test_time()) if mask else model
+            if isinstance(mask, HeadGates):
+                rows = head_rows(mask.gated_heads(), [0, *trainer.steps()], mask.statistics())
+                write_csv(folder / "gates.csv", GATE_COLUMNS, rows)
             facts = self.write_facts(folder, trainer, smaller)
-            save_pruned(folder, smaller, facts, whole.grid, whole.grid.heads(), {"gate": kept})
+            save_pruned(folder, smaller, facts, grid, names, values)
 
-    def _load(self, folder: ModelFolder, states: StateStore) -> Transformer:
-        """The model to start from, where it is to be trained."""
-        model = folder.load()
-        folder.check(self.pair)
-        return self.on_device(model, states)
-
-
-def _other_start(run: PrunedSettings, expected: str, script: str) -> UserError:
-    """What to say of a run that does not start where a job does: which script is for it."""
-    return UserError(
-        f"--run: expected a run that starts from {expected}, found {label(run)}; take "
-        f"scripts/{script}.py for this one"
-    )
+    def _start(self, start: Start) -> tuple[Transformer, list[Head]]:
+        """Return the model to start from, and the addresses of its heads in the first model."""
+        if isinstance(start, ModelSettings):
+            model = self.fresh_model(start)
+            return model, model.grid.heads()
+        model = start.load()
+        start.check(self.pair)
+        return model, start.original_heads(model.grid)
 
 
 def write_removed(
@@ -200,9 +156,9 @@ def write_removed(
 ) -> None:
     """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
 
-    With `means`, the mean outputs of the model's heads [heads, e], those that go leave theirs in
-    the bias of W_O. heads.csv has the addresses of the model that is read; kept_heads in model.json
-    those of the model that was pruned first, where this is not the first time.
+    With `means`, the mean outputs of the model's heads [heads, e], removed heads leave theirs in
+    the bias of W_O. heads.csv has the addresses in the model that is read. If that was pruned
+    before, kept_heads in model.json has the addresses in the first model of all.
     """
     whole = folder.load()
     if means is not None:
@@ -221,10 +177,10 @@ def save_pruned(
     names: list[Head],
     values: dict[str, np.ndarray],
 ) -> None:
-    """Write model/ and heads.csv of a smaller model, and tell how many heads are left.
+    """Write model/ and heads.csv of a smaller model, and print how many heads are left.
 
-    `grid`: the heads before; `names`: their addresses in the original model; `values`: their
-    statistics, of which `gate` says who stays.
+    `grid`: the heads before. `names`: their addresses in the original model. `values`: their
+    statistics. A head stays if its `gate` is not 0.
     """
     kept = values["gate"]
     kept_heads = [head.name() for head, gate in zip(names, kept, strict=True) if gate]
@@ -235,24 +191,11 @@ def save_pruned(
 
 
 def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
-    """Freeze what the scope leaves alone: for `enc_self`, all but the encoder.
+    """Freeze all weights outside the scope: for `enc_self`, all but the encoder.
 
-    The decoder with its keys and values of the encoder's output is frozen, and so is the target
-    embedding, thus the source's as well where both are one.
+    The decoder is frozen with its keys and values of the encoder's output. So is the target
+    embedding, and the source embedding where both are one.
     """
     if run.scope == "enc_self":
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.startswith(_ENCODER))
-
-
-def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
-    """The gates at step 0 and at every validation, a row per gated head."""
-    steps = [0, *(row["step"] for row in trainer.progress.curve)]
-    heads = gates.grid.heads()
-    rows = []
-    for step, log_alpha in zip(steps, gates.history, strict=True):
-        columns = [values.tolist() for values in gates.read_off(log_alpha.numpy()).values()]
-        for position, *numbers in zip(gates.gated, *columns, strict=True):
-            cells = (step, *heads[position], *numbers)
-            rows.append(dict(zip(GATE_COLUMNS, cells, strict=True)))
-    return rows

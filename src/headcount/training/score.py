@@ -6,26 +6,26 @@ from torch import Tensor
 from headcount.data.batches import ParallelText, in_order
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, first_device
-from headcount.training.processes import add_up, own
+from headcount.training.processes import add_up, own_share
 
 
 @torch.inference_mode()
 def score_targets(
     model: Transformer, text: ParallelText, budget: int, multiplier: Tensor | None = None
 ) -> Tensor:
-    """Loss of each pair's target given its source: [pairs], nats summed over tokens, EOS included.
+    """Return the loss of each pair's target given its source, [pairs], in nats, EOS included.
 
-    Minus the log-probability that decoding reports for the same target. `multiplier`: [heads] or
-    [pairs, heads]. `budget` is that of a batch and changes nothing but speed; a pair longer than
-    it makes a batch by itself. Processes that train together share the batches out.
+    It is minus the log-probability that decoding reports for the same target. `multiplier`: [heads]
+    or [pairs, heads]. `budget`, in tokens of a batch, changes nothing but speed. A pair longer than
+    it is a batch by itself. Processes that train together share the batches out.
     """
     model.eval()
     device = first_device(model)
     check_multiplier(model, multiplier, len(text))
-    each = multiplier is not None and multiplier.ndim == 2
+    by_pair = multiplier is not None and multiplier.ndim == 2
     losses = torch.zeros(len(text), dtype=torch.float64)
-    for _, batch in own(in_order(text, budget, device)):
-        part = multiplier[batch.indices] if each else multiplier
+    for _, batch in own_share(in_order(text, budget, device)):
+        part = multiplier[batch.indices] if by_pair else multiplier
         part = None if part is None else part.to(device)
         tokens = token_losses(model, batch, part).double().cpu()
         lengths = torch.tensor(batch.tgt_lengths)
@@ -39,7 +39,7 @@ def score_targets(
 def mean_loss(
     model: Transformer, text: ParallelText, budget: int, multiplier: Tensor | None = None
 ) -> float:
-    """Loss per target token of a text, in nats, EOS counted; smaller is better.
+    """Return the loss per target token of a text, in nats, EOS counted. Smaller is better.
 
     `budget` and `multiplier`: see `score_targets`.
     """

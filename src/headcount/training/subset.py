@@ -1,4 +1,4 @@
-"""Which K heads are to stay, learnt: relaxed draws of K heads, sharper from update to update.
+"""Exactly K heads that stay, learnt: relaxed draws of K heads, sharper from update to update.
 
 Source: Li, Cotterell and Sachan 2021, sections 3 and 4 (differentiable subset pruning).
 """
@@ -9,16 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import SubsetSettings, TrainSettings
+from headcount.base.settings.train import SubsetSettings
 from headcount.training.learnt_mask import LearntMask
 
 TEMPERATURE_END = 1e-8
 COOLING = 0.25  # share of the updates in which the temperature falls
-_TINY = torch.finfo(torch.float64).tiny  # so that the logarithm of what is left is finite
+_TINY = torch.finfo(torch.float64).tiny  # so that the logarithm of the rest is finite
 
 
 class HeadSubset(LearntMask):
@@ -30,56 +28,35 @@ class HeadSubset(LearntMask):
 
     name = "w"
     stream = Stream.SUBSET
-
-    def __init__(
-        self,
-        run: PrunedSettings,
-        grid: HeadGrid,
-        settings: SubsetSettings,
-        train: TrainSettings,
-        seed: int,
-    ):
-        self.settings = settings
-        self.kept = run.heads
-        super().__init__(run, grid, train, seed)
+    settings: SubsetSettings
 
     def first(self) -> np.ndarray:
-        """w [heads of the scope] before the first update: Glorot-uniform, as one row of weights."""
+        """Return w [heads of the scope] at the start: Glorot-uniform, as one row of weights."""
         limit = math.sqrt(6 / (1 + len(self.gated)))
         return self._uniform(0, -limit, limit).numpy()
 
     def temperature(self) -> float:
-        """τ of the update at hand: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
+        """Return τ of the current update: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
         start = self.settings.temperature_start
         share = max(0, self.update - 1) / (COOLING * self.train.updates)
         return start * (TEMPERATURE_END / start) ** min(share, 1.0)
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Multipliers [heads of the scope] for uniform draws; their sum is K.
+        """Return multipliers [heads of the scope] for uniform draws. Their sum is K.
 
         Σ_j p_j over j = 1 … K, with p_j = softmax(r_j / τ), r_1 = w − ln(−ln u) and
         r_(j+1) = r_j + ln(1 − p_j): K draws without repetition, one after another.
         """
         scores = self.learnt - (-uniform.log()).log()
         total = torch.zeros_like(scores)
-        for _ in range(self.kept):
+        for _ in range(self.run.heads):
             chances = torch.softmax(scores / self.temperature(), 0)
             total = total + chances
             scores = scores + (1 - chances).clamp_min(_TINY).log()
         return total
 
-    def rate(self) -> float:
-        """The settings' own, the same in every update."""
-        return self.settings.lr
-
-    def test_time(self) -> Tensor:
-        """1 for the K heads that stay and for all outside the scope, [heads] of the whole model."""
-        gates = torch.ones(self.grid.size)
-        order = rank_heads(self.learnt.detach().numpy())
-        gates[[self.gated[place] for place in order[self.kept :]]] = 0
+    def gates_of(self, learnt: np.ndarray) -> np.ndarray:
+        """Return 1 for the K heads that stay, 0 for the others, [heads of the scope]."""
+        gates = np.zeros(len(self.gated))
+        gates[rank_heads(learnt)[: self.run.heads]] = 1
         return gates
-
-    def at_end(self) -> dict[str, np.ndarray]:
-        """w of the scope's heads, and which stay."""
-        w = self.whole(self.learnt.detach().numpy())
-        return {self.name: w, "gate": self.test_time().numpy()}

@@ -1,4 +1,4 @@
-"""The training loop: exact to the last bit wherever it is stopped and taken up again on a CPU.
+"""The training loop: exact to the last bit wherever it is stopped and resumed on a CPU.
 
 On a GPU torch's fused attention adds the gradients of long sentences in an order of its own.
 """
@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 
 import torch
 from torch import Tensor
@@ -23,17 +24,19 @@ from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.averaging import make_average
 from headcount.training.headmask import HeadMask
-from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own
+from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own_share
 from headcount.training.progress import Progress, ProgressBar, caught_signals
 from headcount.training.schedule import ADAM, learning_rate
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
 
+ADVICE = "Lower train.peak_lr, lengthen train.warmup_updates, or look at"
+
 
 class Trainer:
-    """One training run; data order, dropout and random masks follow the seed, each by itself.
+    """One training run. Data order, dropout and random masks follow the seed independently.
 
-    Weights that ask for no gradient are frozen: they stay as they are, to the last bit.
+    Weights without a gradient are frozen: they stay as they are, to the last bit.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class Trainer:
         states: StateStore,
         head_mask: HeadMask | None = None,
     ):
-        """`head_mask`: what is done with the heads in each update; None leaves them alone."""
+        """`head_mask` chooses the masked heads of each update. None masks no head."""
         if not len(dev):
             raise UserError("the dev set has no sentence pair; training validates on it")
         self.model = model.train()
@@ -69,47 +72,52 @@ class Trainer:
     def fit(self) -> None:
         """Train to the last update, from the newest saved state if there is one.
 
-        With `patience` it ends before, when dev loss has not fallen for so many validations.
+        With `patience` training ends early, when dev loss has not fallen for so many validations.
 
-        Raises Interrupted on SIGTERM or SIGINT, after the update at hand and with its state
-        saved; UserError at a loss or gradient that is not finite, before it touches a weight. Of
+        Raises Interrupted on SIGTERM or SIGINT, after the current update and with its state saved.
+        Raises UserError at a loss or gradient that is not finite, before it changes a weight. Of
         several processes only the first returns.
         """
         with batches_of("train", self.settings.batch_tokens):
-            self._take_up()
+            self._resume()
             bar = ProgressBar(self.progress, self.settings.updates)
             with closing(bar.bar), caught_signals() as caught:
                 finished = self._has_ended()
                 while not finished:
                     self._update()
                     bar.after_update()
-                    if self._is_validated():
+                    update, settings = self.progress.update, self.settings
+                    if update == settings.updates or update % settings.dev_interval == 0:
                         self._validate()
                         bar.after_validation()
                         finished = self._has_ended()
                     stopped = agree(bool(caught))
                     if is_first() and (finished or stopped or self.states.due()):
-                        self.states.save(self.progress.update, self.snapshot())
+                        self.states.save(update, self.snapshot())
                     if stopped and not finished:
                         raise Interrupted(caught[0] if caught else signal.SIGTERM)
         leave_unless_first()
 
     def chosen(self) -> Weights:
-        """The weights that become the model: the best by dev loss, or the last."""
+        """Return the weights that become the model: the best by dev loss, or the last."""
         return self.best if self.settings.select == "best" else self.last()
 
     def chosen_row(self) -> dict[str, float | None]:
-        """The row of the curve at which these weights were validated."""
+        """Return the row of the curve at which these weights were validated."""
         best = self.settings.select == "best"
         step = self.progress.best_update if best else self.progress.update
         return next(row for row in self.progress.curve if row["step"] == step)
 
+    def steps(self) -> list[int]:
+        """Return the updates after which the model was validated."""
+        return [row["step"] for row in self.progress.curve]
+
     def last(self) -> Weights:
-        """The averaged weights at the last validation, frozen ones included."""
+        """Return the averaged weights at the last validation, frozen ones included."""
         return dict(self.averaged.named_parameters())
 
     def snapshot(self) -> State:
-        """Everything the rest of the run depends on."""
+        """Return everything that the rest of the run depends on."""
         groups: dict[str, Weights] = {
             "model": self.weights,
             "average": self.average.state(),
@@ -119,12 +127,12 @@ class Trainer:
         }
         for moment in ("exp_avg", "exp_avg_sq"):
             groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
-        facts = {"progress": self.progress.facts(), "precision": self.settings.precision}
+        facts = {"progress": asdict(self.progress), "precision": self.settings.precision}
         return State(joined(groups), facts)
 
     def restore(self, state: State) -> None:
-        """Take up the run where `snapshot` left it."""
-        self.progress = Progress.of(state.facts["progress"])
+        """Go on from a `snapshot`."""
+        self.progress = Progress(**state.facts["progress"])
         groups = grouped(state.tensors)
         step = torch.tensor(float(self.progress.update), device=self.device)
         copy_weights(self.model, groups["model"])
@@ -137,11 +145,11 @@ class Trainer:
         self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
         self._batches = self._stream()
 
-    def _take_up(self) -> None:
+    def _resume(self) -> None:
         """Go on from the newest saved state, if there is one.
 
-        The first process looks before the others, since it drops states that are of no use. Raises
-        EnvironmentFault if they see another one, as on a shared disk that shows files late.
+        The first process looks before the others, since it drops useless states. Raises
+        EnvironmentFault if they see another state, as on a shared disk that shows files late.
         """
         state = self.states.load() if is_first() else None
         agree(True)
@@ -152,9 +160,9 @@ class Trainer:
         add_up([first])
         if self.progress.update != first:
             raise EnvironmentFault(
-                f"{self.states.folder}: expected the state of update {int(first)}, as the first "
-                f"process has found there, found that of {self.progress.update}; all processes "
-                "must see the same files"
+                f"{self.states.folder}: expected the state of update {int(first)}, as in the first "
+                f"process, found update {self.progress.update}; all processes must see the same "
+                "files"
             )
         if state and is_first():
             print(f"going on from update {self.progress.update}", file=sys.stderr, flush=True)
@@ -162,10 +170,10 @@ class Trainer:
             print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
 
     def _update(self) -> None:
-        """One update on `accumulate` batches, the loss divided once by their target tokens.
+        """Make one update on `accumulate` batches, the loss divided once by their target tokens.
 
         This process passes its share of them. Dropout's draws follow seed, update and the batch's
-        place, so that they are the same whoever passes it.
+        place, so that they are the same in every process.
         """
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
@@ -173,7 +181,7 @@ class Trainer:
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
-        for place, batch in own(batches):
+        for place, batch in own_share(batches):
             torch.manual_seed(Stream.DROPOUT.number(self.seed, self.progress.update, place))
             with number_format(self.settings.precision, self.device):
                 loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
@@ -182,20 +190,24 @@ class Trainer:
         agree(False)  # fails at once if another process has ended, for which NCCL would wait
         slopes = [multiplier.grad] if multiplier is not None and multiplier.requires_grad else []
         add_up([losses, *slopes, *(weight.grad for weight in self.weights.values())])
-        total = self._step(losses, batches, slopes)
+        loss, slope = self._step(losses, batches, slopes)
+        if slopes:
+            self.head_mask.learn(torch.tensor(slope))
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
-        self.progress.add_update(total, target_tokens, tokens, time.monotonic() - start)
+        self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
         if is_first() and self.progress.update in self.settings.keep_updates:
             now = dict(self.model.named_parameters()) | self.average.between(self.weights)
-            self.states.keep(self.progress.update, now)
+            self.states.save_checkpoint(self.progress.update, now)
 
-    def _step(self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]) -> float:
-        """Change the weights by the gradients that lie there; returns the sum of losses [batches].
+    def _step(
+        self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]
+    ) -> tuple[float, list[float]]:
+        """Change the weights by their gradients. Return the summed loss, and the slopes.
 
-        `slopes`: what a multiplier that is learnt has for a gradient, [heads]; or none. Raises
-        UserError if a loss or the gradient's norm is not finite. All of the update's passes have
-        been asked for by then, so a GPU is waited for only once; but for Impt-N, whose first pass
-        decides about the second one.
+        `losses`: [batches]. `slopes`: the gradient [heads] of a learnt multiplier, or none. Raises
+        UserError if a loss or the gradient's norm is not finite. All of the update's passes are
+        queued by then, so the update waits for a GPU only once. Impt-N waits for its first pass,
+        too, which decides about the second one.
         """
         update = self.progress.update + 1
         longest = self.settings.clip_norm or math.inf
@@ -207,55 +219,48 @@ class Trainer:
         self._require_finite("gradient norm", whole, batches)
         self.optimiser.param_groups[0]["lr"] = learning_rate(self.settings, update)
         self.optimiser.step()
-        if slopes:
-            self.head_mask.learn(torch.tensor(slope))
         self.average.after_update(self.weights, update)
-        return sum(values)
+        return sum(values), slope
 
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
-        """The multiplier [heads] of the update at hand; None leaves every head as it is."""
+        """Return the multiplier [heads] of the current update. None masks no head."""
         choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
         if choice.first_pass:
             self._require_finite("loss of the first pass", choice.first_pass.loss, batches)
-        self.progress.add_choice(choice.masked, choice.first_pass, target_tokens)
+        self.progress.add_choice(choice, target_tokens)
         if choice.multiplier is None:
             return None
         there = choice.multiplier.detach().to(self.device, non_blocking=True)
         return there.requires_grad_(choice.multiplier.requires_grad)
 
-    def _is_validated(self) -> bool:
-        """Whether dev loss is measured after the update at hand; the last one always is."""
-        update, settings = self.progress.update, self.settings
-        return update == settings.updates or update % settings.dev_interval == 0
-
     def _has_ended(self) -> bool:
-        """Whether the last update is made, or `patience` is at its end; the first process decides.
+        """Return True after the last update, or when `patience` is at its end.
 
-        Another one's dev loss may differ in its last bits.
+        The first process decides: another one's dev loss may differ in its last bits.
         """
         waited = sum(row["step"] > self.progress.best_update for row in self.progress.curve)
         impatient = bool(self.settings.patience) and waited >= self.settings.patience
         return agree(is_first() and (impatient or self.progress.update == self.settings.updates))
 
     def _validate(self) -> None:
-        start = time.monotonic()
+        start, progress = time.monotonic(), self.progress
         with torch.no_grad():
             copy_weights(self.averaged, self.average.at_validation(self.weights))
         budget, multiplier = 4 * self.settings.batch_tokens, self.head_mask.at_validation()
         loss = mean_loss(self.averaged, self.dev, budget, multiplier)
         if not math.isfinite(loss):
             raise UserError(
-                f"update {self.progress.update}: the dev loss is {loss}, expected a finite number. "
-                "Lower train.peak_lr, lengthen train.warmup_updates, or look at the dev set"
+                f"update {progress.update}: the dev loss is {loss}, expected a finite number. "
+                f"{ADVICE} the dev set"
             )
-        if loss < self.progress.best_loss:
-            self.progress.best_loss, self.progress.best_update = loss, self.progress.update
+        if progress.best_loss is None or loss < progress.best_loss:
+            progress.best_loss, progress.best_update = loss, progress.update
             self.best = {name: weight.detach().clone() for name, weight in self.last().items()}
-        rate = learning_rate(self.settings, self.progress.update)
-        self.progress.add_validation(loss, rate, time.monotonic() - start)
+        rate = learning_rate(self.settings, progress.update)
+        progress.add_validation(loss, rate, time.monotonic() - start)
 
     def _stream(self) -> Iterator[Batch]:
-        """Batches from where the counters stand, epoch after epoch, counting as they go."""
+        """Yield batches from the current position on, epoch after epoch, and count them."""
         while True:
             for indices in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
                 self.progress.position += 1
@@ -263,14 +268,12 @@ class Trainer:
             self.progress.epoch += 1
             self.progress.position = 0
 
-    def _require_finite(self, what: str, value: float, batches: list[Batch]) -> None:
-        """Raise UserError, naming the pairs of some batches, for a number that is not finite."""
-        if math.isfinite(value):
-            return
-        pairs = [i + 1 for batch in batches for i in batch.indices]
-        raise UserError(
-            f"update {self.progress.update + 1}: the {what} is {value}, expected a finite number; "
-            f"no weight was changed. Training pairs of this update: {pairs}. "
-            "Lower train.peak_lr, lengthen train.warmup_updates, or look at these lines of the "
-            "BPE step's train.src and train.tgt"
-        )
+    def _require_finite(self, name: str, value: float, batches: list[Batch]) -> None:
+        """Raise UserError, with the pairs of these batches, for a number that is not finite."""
+        if not math.isfinite(value):
+            pairs = [i + 1 for batch in batches for i in batch.indices]
+            raise UserError(
+                f"update {self.progress.update + 1}: the {name} is {value}, expected a finite "
+                f"number; no weight was changed. Training pairs of this update: {pairs}. {ADVICE} "
+                "these lines of the BPE step's train.src and train.tgt"
+            )

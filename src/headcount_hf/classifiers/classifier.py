@@ -20,10 +20,10 @@ from headcount.ablation.ablation import (
     read_single_effects,
     resamples_for,
 )
-from headcount.ablation.masked_bleu import Differences, point_rows
+from headcount.ablation.masked_bleu import Differences
 from headcount.ablation.pruning_orders import list_curves
-from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
+from headcount.ablation.pruning_profile import write_curves
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads, head_masks
@@ -31,7 +31,7 @@ from headcount.base.settings.ablation import AblationSettings, ClassifierSetting
 from headcount.base.settings.names import nearest
 from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
-from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
+from headcount.scoring.bootstrap import compare_classifiers
 from headcount_hf.classifiers.classifier_files import LONGEST, read_classifier
 from headcount_hf.hooks.multiplied import HookedEncoder
 
@@ -148,12 +148,9 @@ def write_classifier_ablation(
     pruning = AblationSettings(**settings.model_dump(include={*PruningSteps.model_fields}))
     ranked = partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
-    points = [point for curve in curves for point in curve.points()]
-    scored = compare("matched", [point.heads for point in points], 1000)
-    rows = point_rows(grid, "matched", points, scored)
-    write_result(out / "classifier_profile.csv", accuracy_columns(PROFILE_COLUMNS), rows, facts)
-    areas = area_rows("matched", curves, {heads: score.scores for heads, score in scored.items()})
-    write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
+    scores = compare("matched", [heads for curve in curves for heads in curve.sets], 1000)
+    columns, profile = accuracy_columns(PROFILE_COLUMNS), out / "classifier_profile.csv"
+    write_curves(grid, "matched", curves, scores, {}, columns, profile, facts)
 
 
 def compare_masks(
@@ -163,8 +160,7 @@ def compare_masks(
     distinct = list(dict.fromkeys([(), *sets]))
     with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
         right = classifier.correct(pairs, distinct, bar.update)
-    scores = resample_accuracy(list(right.values()), samples)
-    judged = judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
+    judged = compare_classifiers(list(right.values()), samples)
     return dict(zip(right, judged, strict=True))
 
 

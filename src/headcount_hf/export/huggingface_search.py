@@ -94,7 +94,7 @@ class TokeniserSide:
         self, tokeniser: Any, rows: list[int], ours: AnySegmenter, prefix: Ids, before: str = ""
     ):
         """Wrap a tokeniser with their word for each of our ids, and a text before every line."""
-        self.language, self.spell, self.prefix = ours.language, ours.spell, prefix
+        self.language, self.normalise, self.prefix = ours.language, ours.normalise, prefix
         self._tokeniser, self._rows, self._before = tokeniser, rows, before
         self._places = {row: place for place, row in enumerate(rows) if place != BOS}
 
@@ -102,7 +102,7 @@ class TokeniserSide:
         """Return the ids of a line, without its end."""
         if not line:
             return []
-        words = self._tokeniser(self._before + self.spell(line))["input_ids"][:-1]
+        words = self._tokeniser(self._before + self.normalise(line))["input_ids"][:-1]
         return [self._places.get(word, UNK) for word in words]
 
     def cut_off(self, ids: Ids, longest: int) -> Ids:
@@ -114,7 +114,7 @@ class TokeniserSide:
         start = len(self.prefix) if ids[: len(self.prefix)] == self.prefix else 0
         words = [self._rows[i] for i in ids[start:]]
         line = self._tokeniser.decode(words, skip_special_tokens=True)
-        return self.spell(" ".join(line.split()))
+        return self.normalise(" ".join(line.split()))
 
 
 def open_by_tokeniser(folder: Path, ours: Sides, settings: DecodeSettings) -> HuggingFaceSearch:

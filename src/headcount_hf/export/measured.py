@@ -67,7 +67,7 @@ def write_measured(
     tasks = (partial(translate_lines, model.search, sources) for model in models)
     works = {place: {"all": task} for place, task in enumerate(tasks)}
     timings = list(time_in_turns(works, repeats))
-    spelt = list(map(target.spell, references))
+    spelt = list(map(target.normalise, references))
     rows, seconds = [], {}
     for place, model in enumerate(models):
         own = [timing for timing in timings if timing.of == place]

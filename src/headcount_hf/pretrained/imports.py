@@ -87,7 +87,7 @@ def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[tuple[Ids, Ids
     for lines in about.get(EXAMPLES, ()):
         if any(name in line for name in hidden for line in lines):
             continue
-        texts = [side.spell(line) for side, line in zip(cutters, lines, strict=True)]
+        texts = [side.normalise(line) for side, line in zip(cutters, lines, strict=True)]
         ours = [side.encode(line) for side, line in zip(cutters, lines, strict=True)]
         read = tokeniser(" ".join([*code, texts[0]])), tokeniser(text_target=texts[1])
         sides = zip(("source", "target"), texts, read, _theirs(imported, *ours), strict=True)

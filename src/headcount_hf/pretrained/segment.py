@@ -10,8 +10,8 @@ from headcount.base.files import write_bytes, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
+from headcount.data.normalisation import spelling_facts
 from headcount.data.sentencepieces import MARKS, Marks, RunningPieces
-from headcount.data.spelling import spelling_facts
 from headcount_hf.pretrained.families import (
     CONFIG,
     TOKENIZER_CONFIG,

@@ -2,15 +2,14 @@
 
 from functools import cache
 from math import nan
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from headcount.analysis import read_beside
 from headcount.analysis.published import headmask, michel, voita
-from headcount.base.settings.reading.reader import read_settings
 from headcount.base.settings.section import Section
 
 PAPERS = {
@@ -100,7 +99,7 @@ class Ledger(Section):
 @cache
 def ledger() -> Ledger:
     """Return the content of `claims.yaml`."""
-    return read_settings(Path(__file__).with_suffix(".yaml"), Ledger)
+    return read_beside(__file__, Ledger)
 
 
 def paper_of(name: str) -> str:

@@ -18,7 +18,7 @@ TEST = [*MODEL, "test_set"]
 
 
 def listed(rows: pd.DataFrame, where: str = "", part: str = "") -> pd.DataFrame:
-    """Return the numbers of a source as they are; a column may name the parts of the claim."""
+    """Return the numbers of a source as they are. A column may name the parts of the claim."""
     rows = rows.query(where) if where else rows
     return rows.assign(part=rows[part]) if part else rows
 
@@ -42,7 +42,7 @@ def contrast(
 def compared(
     rows: pd.DataFrame, runs: pd.DataFrame, methods: list[list[str]], ratio: bool
 ) -> pd.DataFrame:
-    """Return numbers of a method, or of one against another; NaN for those without such runs."""
+    """Return numbers of a method, or of one against another, or NaN without such runs."""
     parts = []
     for names in methods:
         both, *others = (chosen(rows, runs, name) for name in names)
@@ -63,7 +63,7 @@ def chosen(rows: pd.DataFrame, runs: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def combined(weights: np.ndarray, terms: pd.DataFrame) -> dict[str, float]:
-    """Return a weighted sum of numbers; its error is the sum of the errors of all terms."""
+    """Return a weighted sum of numbers. Its error is the sum of the errors of all terms."""
     scaled = weights[:, None] * terms[BOUNDS].to_numpy(dtype=float)
     ends = np.sort(scaled[:, 1:], axis=1).sum(axis=0)
     return dict(zip(BOUNDS, (scaled[:, 0].sum(), *ends), strict=True))
@@ -72,7 +72,7 @@ def combined(weights: np.ndarray, terms: pd.DataFrame) -> dict[str, float]:
 def by_group(
     rows: pd.DataFrame, keys: Sequence[str], number: Callable[[pd.DataFrame], dict | None]
 ) -> pd.DataFrame:
-    """Return a row with the keys and the number of each group; groups with None are left out."""
+    """Return a row with the keys and the number of each group. Groups with None are left out."""
     groups = [(key, number(group)) for key, group in rows.groupby(list(keys), sort=False)]
     numbers = [dict(zip(keys, key, strict=True)) | result for key, result in groups if result]
     return pd.DataFrame(numbers, columns=None if numbers else [*keys, *BOUNDS])
@@ -91,14 +91,14 @@ def of_trials(rows: pd.DataFrame, shares: pd.Series, trials: pd.Series) -> pd.Da
 
 
 def share_above(rows: pd.DataFrame, change: float, where: str = "") -> pd.DataFrame:
-    """Return the share of rows with a value above `change`; bounds count by ends of intervals."""
+    """Return the share of rows with a value above `change`. Bounds count by ends of intervals."""
     rows = rows.query(where) if where else rows
     above = (rows[BOUNDS] > change).groupby([rows[key] for key in TEST], sort=False).mean()
     return above.reset_index().assign(tested=False)
 
 
 def areas(curves: pd.DataFrame, ends: bool = True) -> pd.DataFrame:
-    """Return the mean of curves over the share of heads masked; two orders share their ends."""
+    """Return the mean of curves over the share of heads masked. Two orders share their ends."""
 
     def area(curve: pd.DataFrame) -> dict[str, float]:
         curve = curve.groupby("heads_masked")[BOUNDS].mean().reset_index()

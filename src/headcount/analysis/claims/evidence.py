@@ -8,15 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.analysis.claims.claims import ledger
+from headcount.analysis.frames import BASE
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.runs import RUN_FILE, label, read_run
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.runs import RUN_FILE, read_run
 
-BASE = label(BASELINE)
-# Columns that identify the trainings whose runs are compared with each other.
-UNIT = ["experiment", "pair", "seed"]
-
+UNIT = ["experiment", "pair", "seed"]  # columns that identify trainings to compare
 MODEL = [*UNIT, "run"]
 FLOOR = 5.0  # a baseline below this BLEU on every test set decides no claim about translation
 
@@ -70,11 +67,8 @@ def place_of(path: Path) -> tuple | None:
     folders, seed = path.parts[:-1], path.parent.name.removeprefix("seed")
     if seed.isdecimal() and len(folders) > 4 and path.suffix in (".csv", ".json"):
         return f"{folders[-4]}/{path.name}", folders[-5], *folders[-3:-1], int(seed)
-    if (
-        path.parent.name in ("tables", "figures")
-        and path.suffix == ".csv"
-        and path.stem != "claims"
-    ):
+    is_data = path.suffix == ".csv" and path.stem != "claims"
+    if path.parent.name in ("tables", "figures") and is_data:
         return f"{folders[-1]}/{path.name}", folders[-2]
     return None
 
@@ -85,7 +79,7 @@ def result_files(given: Path) -> list[Path]:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return our rows of a file with its keys; the numbers of a JSON file are one row."""
+    """Return our rows of a file with its keys. The numbers of a JSON file are one row."""
     if path.name == RUN_FILE:
         run = read_run(path)
         plain = {"method", "heads"}.issuperset(run.model_dump(exclude_defaults=True))

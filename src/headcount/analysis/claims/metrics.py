@@ -7,7 +7,8 @@ import pandas as pd
 
 from headcount.analysis.claims import estimates as est
 from headcount.analysis.claims.estimates import BOUNDS, TEST
-from headcount.analysis.claims.evidence import BASE, MODEL
+from headcount.analysis.claims.evidence import MODEL
+from headcount.analysis.frames import BASE
 
 
 def group_costs(groups: pd.DataFrame) -> pd.DataFrame:
@@ -36,7 +37,7 @@ def gains(scores: pd.DataFrame, by_pair: bool, without: str = "") -> pd.DataFram
 
 
 def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
-    """Return statistics of head importance; intervals by bootstrap over the heads."""
+    """Return statistics of head importance, with intervals by bootstrap over heads."""
 
     def statistic(model: pd.DataFrame, name: str) -> dict:
         heads = model["importance"].to_numpy()
@@ -50,7 +51,7 @@ def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd
 
 
 def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
-    """Return a statistic of each row of heads; `largest` and `top`: over the mean, the sum."""
+    """Return a statistic of each row of heads. `largest` and `top`: over the mean, the sum."""
     count, mean, ordered = heads.shape[1], heads.mean(axis=1), np.sort(heads)
     return {
         "variance": heads.var(axis=1),
@@ -63,7 +64,7 @@ def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
 
 
 def group_spread(groups: pd.DataFrame) -> pd.DataFrame:
-    """Return the standard deviation of scores over groups; its error in linear approximation."""
+    """Return the standard deviation of scores over groups, with errors in linear approximation."""
 
     def spread(model: pd.DataFrame) -> dict[str, float]:
         apart = (model["value"] - model["value"].mean()).to_numpy()
@@ -84,7 +85,7 @@ def early_importance(training: pd.DataFrame, stability: pd.DataFrame, early: flo
 
 
 def training_share(frequency: pd.DataFrame) -> pd.DataFrame:
-    """Return the updates that train the least trained head over those of the mean head."""
+    """Return updates of the least trained head over updates of the mean head."""
     heads = frequency.groupby([*MODEL, "kind", "layer", "head"])[["trained", "updates"]].sum()
     means = heads.groupby(MODEL)["trained"].mean().rename("mean")
     least = heads.groupby(MODEL).min().join(means).reset_index()

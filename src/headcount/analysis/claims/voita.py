@@ -8,7 +8,8 @@ import pandas as pd
 
 from headcount.analysis.claims import estimates as est
 from headcount.analysis.claims.estimates import BOUNDS
-from headcount.analysis.claims.evidence import BASE, MODEL, UNIT
+from headcount.analysis.claims.evidence import MODEL, UNIT
+from headcount.analysis.frames import BASE
 from headcount.analysis.stats import shuffled_p
 
 SWEEP, LAYER = [*UNIT, "test_set"], [*MODEL, "layer"]
@@ -49,7 +50,7 @@ def rare_head_leads(roles: pd.DataFrame, quantile: float) -> pd.DataFrame:
 def best_share(
     rows: pd.DataFrame, role_facts: pd.DataFrame, by: str, sentences: str, part: str = ""
 ) -> pd.DataFrame:
-    """Return the largest share of cases of all heads (of every part); intervals by sentences."""
+    """Return the largest share of cases of all heads (of parts), with intervals by sentences."""
     best = est.largest(rows, by, [*MODEL, part] if part else MODEL).merge(role_facts, on=MODEL)
     named = best.assign(part=best[part].map("{:+g}".format)) if part else best
     return est.of_trials(named, named[by], named[sentences])
@@ -107,7 +108,7 @@ def settled_gates(gates: pd.DataFrame, history: pd.DataFrame, moving: float) -> 
 
 
 def penalty_rank(sweeps: pd.DataFrame) -> pd.DataFrame:
-    """Return the rank correlation of λ and heads left in every sweep; p by shuffling λ."""
+    """Return the rank correlation of λ and heads left in every sweep, with p by shuffling λ."""
 
     def correlation(sweep: pd.DataFrame) -> dict | None:
         sides = [sweep[name].rank().to_numpy() for name in ("lambda", "scope_left")]

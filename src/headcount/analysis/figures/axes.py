@@ -7,7 +7,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 
 from headcount.analysis.captions import fill
-from headcount.analysis.figures.style import symlog_ticks
+from headcount.analysis.figures.style import set_log_ticks, symlog_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
@@ -23,40 +23,27 @@ def value_label(spec: Draw, value: Any) -> str:
 
 
 def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
-    """Name rows and columns of a heat map, with a line where the first name of rows changes.
-
-    Of many rows, only the first names are written, and a thin line is where the second changes.
-    """
-    several = isinstance(layer["y"], list)
-    blocks = several and rows["_y"].nunique() > _MOST_ROWS
-    for side in ("x", "y"):
-        if side == "x" and layer.get("ends") or side == "y" and blocks:
-            continue
-        columns = [layer[side]] if isinstance(layer[side], str) else layer[side]
+    """Name rows and columns of a heat map, with lines where the first name of rows changes."""
+    sides = {"y": [layer["y"]] if isinstance(layer["y"], str) else layer["y"]}
+    if not layer.get("ends"):
+        sides["x"] = [layer["x"]]
+    for side, columns in sides.items():
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
-        step = -(-len(cells) // 10) if side == "x" else 1
-        cells = cells.iloc[::step]
-        if side == "y" and "names" in layer:
-            columns = columns[: layer["names"]]
-            cells = cells[cells[columns].ne(cells[columns].shift()).any(axis=1)]
-        names = [
-            " ".join(value_label(spec, value) for value in row) for row in cells[columns].to_numpy()
-        ]
+        if side == "x":
+            cells = cells.iloc[:: -(-len(cells) // 10)]
+        elif len(cells) > _MOST_ROWS or layer.get("first_names"):
+            columns = columns[:1]
+            cells = cells[cells[columns[0]] != cells[columns[0]].shift()]
+        names = [" ".join(value_label(spec, v) for v in row) for row in cells[columns].to_numpy()]
         getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
     panel.tick_params(labelsize="small")
-    if several:
-        colour = layer.get("lines", "black")
-        places = rows.groupby(layer["y"][0], sort=False)["_y"].agg(["min", "max"])
-        for place in places["min"].iloc[1:]:
-            panel.axhline(place - 0.5, color=colour, linewidth=1.2)
-        if blocks:
-            panel.set_yticks(places.mean(axis=1), [value_label(spec, key) for key in places.index])
-            for place in rows.groupby(layer["y"][:2], sort=False)["_y"].min():
-                panel.axhline(place - 0.5, color=colour, linewidth=0.4)
+    if len(sides["y"]) > 1:
+        for place in rows.groupby(sides["y"][0], sort=False)["_y"].min().iloc[1:]:
+            panel.axhline(place - 0.5, color=layer.get("lines", "black"), linewidth=1.2)
 
 
 def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data: Data) -> None:
-    """Set both axes; y is named at the left only where all panels share it, as in heat maps."""
+    """Set both axes. Y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
         set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
@@ -76,9 +63,7 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     scale = options.get("scale", "linear")
     if scale.startswith("log"):
         getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
-        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(ticker.NullFormatter())
+        set_log_ticks(axis)
     elif scale == "symlog":
         _set_symlog(panel, side, options.get("linear", 1))
     if options.get("integer"):

@@ -1,4 +1,4 @@
-"""Marks that a figure's declaration names; they draw rows of a frame on one panel.
+"""Marks that a figure's declaration names. They draw rows of a frame on one panel.
 
 Arguments: the panel, the rows, the layer of the declaration, the style of these rows, and `place`,
 a shift along x between −0.5 and 0.5 for styles side by side.
@@ -15,9 +15,7 @@ from matplotlib.patheffects import withStroke
 from headcount.analysis.figures.style import GREY
 
 _RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
-
 _MARKED = 8  # markers on a long curve
-_REFERENCE = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
 
 
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -29,32 +27,30 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if layer.get("mean"):
         rows = rows.groupby(layer["x"])[layer["y"]].agg(["mean", "min", "max"]).reset_index()
         layer = layer | {"y": "mean", "low": "min", "high": "max"}
-    x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), rows[layer["y"]].astype(float)
-    often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
-    width = {"linewidth": 1.4, "markersize": 4, "markevery": often}
+    x, y = _places(rows, layer, place)
     if layer.get("interval") == "bars":
         bars = {"capsize": 2, "markersize": 4, "linewidth": 1.2}
         panel.errorbar(x, y, _reach(rows, layer), **bars, **style)
         return
-    panel.plot(x, y, **(width | style))
+    often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
+    panel.plot(x, y, **({"linewidth": 1.4, "markersize": 4, "markevery": often} | style))
     if "low" in layer:
-        band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
+        band = {"color": style.get("color", GREY), "alpha": 0.14, "linewidth": 0}
         panel.fill_between(x, low.clip(lower=layer.get("floor")), high, **band)
 
 
 def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw points with error bars from `low` to `high`, along y or with `along: x` along x."""
-    x, y = _numbers(rows[layer["x"]]) + _shift(layer, place), _numbers(rows[layer["y"]])
-    bars = {"capsize": 2, "markersize": 5, "linewidth": 1.2}
-    reach = _reach(rows, layer) if "low" in layer else None
-    sides = {"xerr": reach} if layer.get("along") == "x" else {"yerr": reach}
-    panel.errorbar(x, y, **sides, **(bars | style | {"linestyle": ""}))
+    look = {"capsize": 2, "markersize": 5, "linewidth": 1.2} | style | {"linestyle": ""}
+    if "low" in layer:
+        look["xerr" if layer.get("along") == "x" else "yerr"] = _reach(rows, layer)
+    panel.errorbar(*_places(rows, layer, place), **look)
 
 
 def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw bars of `y` at `x`, from `bottom` on, with error bars from `low` to `high`."""
-    x, width = _numbers(rows[layer["x"]]), layer.get("width", 0.8)
+    x, width = rows[layer["x"]].astype(float), layer.get("width", 0.8)
     look = {key: style[key] for key in ("color", "label", "alpha", "hatch") if key in style}
     if layer.get("dodge"):
         width *= layer["dodge_width"]
@@ -68,7 +64,7 @@ def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a dot for every row."""
-    x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
+    x, y = _places(rows, layer, place)
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
     if "markerfacecolor" in style:
         look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
@@ -79,14 +75,13 @@ def level(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: floa
     """Draw a horizontal line at `y` of the first row, or at the number `at`."""
     if "at" in layer or len(rows):
         y = layer["at"] if "at" in layer else float(rows[layer["y"]].iloc[0])
-        panel.axhline(y, **(_REFERENCE | _line_style(style)))
+        panel.axhline(y, **_reference(style))
 
 
 def vertical(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw a vertical line at `x` of every row, or at the number `at`."""
-    places = [layer["at"]] if "at" in layer else _numbers(rows[layer["x"]])
-    for x in dict.fromkeys(places):
-        panel.axvline(x, **(_REFERENCE | _line_style(style)))
+    for x in [layer["at"]] if "at" in layer else rows[layer["x"]].unique():
+        panel.axvline(x, **_reference(style))
 
 
 def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -98,7 +93,7 @@ def span(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Draw the line on which x and y are equal, and make both axes alike."""
-    panel.axline((0, 0), slope=1, **(_REFERENCE | _line_style(style)))
+    panel.axline((0, 0), slope=1, **_reference(style))
     sides = np.array([panel.get_xlim(), panel.get_ylim()])
     room = 0.04 * np.ptp(sides)
     ends = (sides.min() - room, sides.max() + room)
@@ -107,7 +102,7 @@ def diagonal(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: f
 
 def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
     """Write the column `text` beside points."""
-    x, y = _numbers(rows[layer["x"]]), _numbers(rows[layer["y"]])
+    x, y = _places(rows, layer, place)
     offset = {"xytext": layer.get("offset", (4, 3)), "textcoords": "offset points"}
     for text, *at in zip(rows[layer["text"]], x, y, strict=True):
         panel.annotate(str(text), at, fontsize=7.5, color=style.get("color", "black"), **offset)
@@ -116,7 +111,7 @@ def labels(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: flo
 def heat(
     panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float, norm: Normalize
 ) -> Any:
-    """Draw a cell for every `x` and `y`, coloured by `colour`; cells without a row are grey.
+    """Draw a cell for every `x` and `y`, coloured by `colour`. Cells without a row are grey.
 
     `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
     With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
@@ -155,21 +150,19 @@ MARKS = {
 }
 
 
-def _numbers(values: pd.Series) -> np.ndarray:
-    return values.to_numpy(float)
-
-
-def _shift(layer: dict, place: float) -> float:
-    return place * layer["dodge"] if layer.get("dodge") else 0.0
+def _places(rows: pd.DataFrame, layer: dict, place: float) -> np.ndarray:
+    x, y = rows[[layer["x"], layer["y"]]].to_numpy(float).T
+    return np.array([x + place * layer.get("dodge", 0), y])
 
 
 def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
-    """Return lengths of error bars below and above; 0 where no interval is known."""
+    """Return lengths of error bars below and above, 0 where no interval is known."""
     middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
     low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
 
 
-def _line_style(style: dict) -> dict[str, Any]:
-    return {key: style[key] for key in ("color", "linestyle", "linewidth", "label") if key in style}
+def _reference(style: dict) -> dict[str, Any]:
+    look = {"color": "black", "linestyle": "-.", "linewidth": 0.9, "label": None} | style
+    return {key: look[key] for key in ("color", "linestyle", "linewidth", "label")}

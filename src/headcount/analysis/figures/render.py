@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize, SymLogNorm
+from matplotlib.colors import LogNorm, Normalize, SymLogNorm, to_hex
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
 from headcount.analysis.cells import readable
-from headcount.analysis.collapse import collapse_labels, collapsed_in_training
+from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.figures import special, style
 from headcount.analysis.figures.axes import label_cells, set_axes, value_label
 from headcount.analysis.figures.marks import MARKS
@@ -37,15 +39,16 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     """Draw a figure from the frame of an output."""
     style.use_style()
     spec = output.draw
-    if frame.empty:
-        return style.message("This experiment has no such run.")
-    if spec.frame:
+    if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    spec, frame = prepared(spec, frame)
+    if len(frame):
+        spec, frame = prepared(spec, frame)
+    if frame.empty:
+        return style.message("This experiment has no such run.")
     output = output.model_copy(update={"draw": spec})
     marked = "masks" in output.kinds
-    collapsed = data.call(collapsed_in_training) if marked else pd.DataFrame(columns=RUN)
+    collapsed = data.call(collapses) if marked else pd.DataFrame(columns=RUN)
     styles = _styles(output, frame, data, collapsed)
     if spec.special:
         given = {"frame": frame, "output": output, "styles": styles} | spec.options
@@ -69,15 +72,14 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     return figure
 
 
-def _styles(
-    output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame
-) -> dict[Any, dict[str, Any]]:
-    """Return the style of every value of the style column; a run's is the same in all figures."""
+def _styles(output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame) -> dict:
+    """Return the style of every value of the style column. A run's is the same in all figures."""
     column = output.draw.style
     if not column:
         return {}
-    values, labels = list(frame[column].dropna().unique()), {}
-    known = list(data.load("trained_runs")) if column == "run" else []
+    values, known, labels = list(frame[column].dropna().unique()), [], {}
+    if column == "run":
+        known = data.load("trained_runs")
     if column == "run" and len(collapsed):
         trainings = data.load("curves")[RUN].drop_duplicates()
         shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
@@ -88,8 +90,8 @@ def _styles(
     for value, colour in output.draw.colours.items():
         styles.get(value, {})["color"] = colour
     if output.draw.ordered:
-        for look, colour in zip(styles.values(), style.shades(len(styles)), strict=True):
-            look["color"] = colour
+        for look, place in zip(styles.values(), np.linspace(0, 0.85, len(styles)), strict=True):
+            look["color"] = to_hex(colormaps["viridis"](place))
     return {value: look for value, look in styles.items() if value in values}
 
 
@@ -156,15 +158,13 @@ def _figure(spec: Draw, panels: list[_Panel]) -> tuple[Figure, list[list[Axes]]]
 def _draw_layers(
     panel: Axes, rows: pd.DataFrame, spec: Draw, styles: dict, frame: pd.DataFrame
 ) -> Any:
-    """Draw all layers on one panel; return the image of a heat map."""
+    """Draw all layers on one panel and return the image of a heat map."""
     image = None
     for layer in spec.layers:
         chosen = rows.query(layer["where"]) if "where" in layer else rows
         if chosen.empty and "at" not in layer:
             continue
-        fixed = dict(layer.get("fixed", {}))
-        if "label" in layer:
-            fixed["label"] = layer["label"]
+        fixed = layer.get("fixed", {}) | {key: layer[key] for key in ("label",) if key in layer}
         if layer["mark"] == "heat":
             image = MARKS["heat"](panel, chosen, layer, fixed, 0, norm=_norm(spec, layer, frame))
             label_cells(panel, chosen, layer, spec)
@@ -183,9 +183,8 @@ def _draw_styled(
     for number, value in enumerate(present):
         place = (number + 0.5) / len(present) - 0.5
         sized = _placed(layer, rows) | {"dodge_width": 1 / len(present)}
-        MARKS[layer["mark"]](
-            panel, rows[rows[spec.style] == value], sized, styles[value] | fixed, place
-        )
+        of_value = rows[rows[spec.style] == value]
+        MARKS[layer["mark"]](panel, of_value, sized, styles[value] | fixed, place)
 
 
 def _placed(layer: dict, rows: pd.DataFrame) -> dict:

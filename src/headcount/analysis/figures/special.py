@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headcount.analysis.captions import fill
 from headcount.analysis.figures import style
-from headcount.analysis.figures.axes import label_cells, set_axis
+from headcount.analysis.figures.axes import set_axis
 from headcount.analysis.figures.marks import MARKS
-from headcount.analysis.figures.prepare import with_places
-from headcount.analysis.frames import HEAD, RUN, Data
+from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Output
 
 Style = dict[str, Any]
@@ -28,10 +26,7 @@ _FEWEST = 5  # cells, so that titles have room
 def importance_distribution(
     frame: pd.DataFrame, output: Output, styles: dict[str, Style], data: Data
 ) -> Figure:
-    """Draw all heads by run (left) and heads by rank (right), a row for each pair.
-
-    A pair with more runs than a panel has room for has several rows.
-    """
+    """Draw all heads by run (left) and by rank (right). A pair with many runs has several rows."""
     parts = [
         (pair, rows, runs)
         for pair, rows in frame.groupby("pair", sort=False)
@@ -66,9 +61,9 @@ def _heads(panel: Axes, values: pd.Series, place: int, of_run: Style) -> None:
     MARKS["scatter"](panel, dots, {"x": "x", "y": "y", "size": 7}, look | {"alpha": 0.5}, 0)
     line = {"color": of_run["color"], "linewidth": 1.5}
     lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
+    lines["medianprops"] = {"color": "black", "linewidth": 2}
     where = {"positions": [place], "widths": 0.6, "orientation": "horizontal"}
-    medians = {"medianprops": {"color": "black", "linewidth": 2}}
-    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines, **medians)
+    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines)
 
 
 def _ranked(panel: Axes, rows: pd.DataFrame, of_run: Style) -> None:
@@ -92,10 +87,9 @@ def attention_maps(frame: pd.DataFrame) -> Figure:
 
 
 def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
-    """Draw a panel for each map: `queries` down, `keys` across, `weights` a row for each query.
+    """Draw a panel for every map: `queries` down, `keys` across, `weights` a row for every query.
 
-    Right-to-left scripts have their first key and the names of queries at the right. Raises
-    ValueError for weights of another shape.
+    Scripts from right to left begin at the right. Raises ValueError for weights of another shape.
     """
     figure, axes = _map_panels(maps)
     for panel, words, title in zip(axes, maps, titles, strict=True):
@@ -132,42 +126,3 @@ def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
     size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
     figure = Figure(figsize=size, layout="constrained")
     return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)
-
-
-def locked_heads(frame: pd.DataFrame, output: Output, styles: dict[str, Style]) -> Figure:
-    """Draw masks (above) and slopes (below) of trainings that locked heads in."""
-    groups = with_places(output.draw, frame).groupby(RUN, sort=False)
-    trainings = [rows for _, rows in groups if rows["locked"].any()]
-    if not trainings:
-        return style.message("No training locked a head in.")
-    columns, (layer,) = min(4, len(trainings)), output.draw.layers
-    figure, axes = style.grid(2 * -(-len(trainings) // columns), columns, (2.6, 1.8), (1.2, 0.9))
-    for number, rows in enumerate(trainings):
-        line, column = divmod(number, columns)
-        masks, slopes = (axes[2 * line + half][column] for half in range(2))
-        image = MARKS["heat"](masks, rows, layer, {}, 0, norm=Normalize(0, 1))
-        label_cells(masks, rows, layer, output.draw)
-        _slopes(slopes, rows, styles)
-        style.set_title(masks, "{run}, seed {seed}\n{pair}".format(**rows.iloc[0]))
-        for panel, label in ((masks, ""), (slopes, "updates")):
-            set_axis(panel, "x", {"integer": True, "tight": True, "min": 0}, rows, label)
-        masks.tick_params(labelleft=not column, labelbottom=False)
-        slopes.set_ylabel("" if column else "slope (nats)")
-    style.remove_empty(figure)
-    panels = list(figure.axes)
-    style.colour_bar(figure, image, output.draw.colour["label"])
-    style.legend_above(figure, panels)
-    return figure
-
-
-def _slopes(panel: Axes, rows: pd.DataFrame, styles: dict[str, Style]) -> None:
-    """Draw slopes of heads that were ever locked in, dotted while they were not, and of others."""
-    others = rows[rows["_layer"].isna()].groupby("step")["slope_mean"].agg(["min", "median", "max"])
-    band = {"color": style.GREY, "alpha": 0.25, "linewidth": 0, "label": "range of other heads"}
-    panel.fill_between(others.index, others["min"], others["max"], **band)
-    panel.plot(others["median"], color=style.GREY, label="median of other heads")
-    for (name, *_), head in rows.groupby(["_layer", *HEAD], sort=False):
-        look = styles[name] | {"linewidth": 1, "markersize": 2.5}
-        panel.plot(head["step"], head["slope_mean"], ":", color=look["color"], linewidth=0.8)
-        panel.plot(head["step"], head["slope_mean"].where(head["locked"] > 0), **look)
-    panel.axhline(0, color="black", linewidth=0.8)

@@ -11,14 +11,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm, SymLogNorm, to_hex
+from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from matplotlib.transforms import Bbox
 
+from headcount.analysis import read_beside
 from headcount.analysis.outputs import Output
 from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
@@ -39,35 +41,12 @@ _LETTER, _HANDLE = 0.6, 4.0  # widths in a legend, in sizes of its font
 _MARGIN = 0.1  # inches around a drawing
 # A date would make every run another file.
 _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
-_STYLE = {
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "font.size": 10,
-    "legend.fontsize": 9,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.alpha": 0.3,
-    "svg.fonttype": "none",  # text stays text: searchable, and set in the page's font
-    "text.parse_math": False,  # names are text, even with dollar signs
-    "svg.hashsalt": "headcount",  # ids of an SVG are random otherwise
-    "pdf.fonttype": 42,
-}
 
 
 def use_style() -> None:
-    """Draw without a display, in the same style everywhere."""
+    """Draw without a display, in the style of `style.yaml`."""
     matplotlib.use("Agg")
-    matplotlib.rcParams.update(_STYLE)
-
-
-def shades(count: int) -> list[str]:
-    """Return colours of ordered values, from dark to light."""
-    scale = matplotlib.colormaps["viridis"]
-    return [to_hex(scale(0.85 * place / max(1, count - 1))) for place in range(count)]
+    matplotlib.rcParams.update(read_beside(__file__))
 
 
 def make_styles(
@@ -78,25 +57,24 @@ def make_styles(
     Past the palette, values share colours with other lines and markers. Values in `collapsed` get
     hollow markers and a remark in the legend.
     """
-    first, *others = COLOURS
     styles = {}
     for place, value in enumerate(values):
-        again, number = divmod(max(place - 1, 0), len(others))
+        again, number = divmod(max(place - 1, 0), len(COLOURS) - 1)
         style = {
-            "color": others[number] if place else first,
+            "color": COLOURS[number + 1 if place else 0],
             "label": labels.get(str(value), str(value)),
             "marker": _MARKERS[place % len(_MARKERS)],
             "linestyle": _LINES[again % len(_LINES)],
         }
         if value in collapsed:
-            remark = {"label": f"{style['label']} ({collapsed[value]})"}
-            style |= {"markerfacecolor": "white"} | remark
+            style["label"] += f" ({collapsed[value]})"
+            style["markerfacecolor"] = "white"
         styles[value] = style
     return styles
 
 
 def style_groups(values: Sequence[Any]) -> list[list[Any]]:
-    """Return values that share a panel, at most `MOST_STYLES`; the first is in every group."""
+    """Return values that share a panel, at most `MOST_STYLES`. The first is in every group."""
     first, *others = values
     count = max(1, -(-len(others) // (MOST_STYLES - 1)))
     size = -(-len(others) // count) or 1
@@ -107,7 +85,7 @@ def style_groups(values: Sequence[Any]) -> list[list[Any]]:
 def grid(
     rows: int, columns: int, size: tuple[float, float], margins: tuple[float, float], **share: Any
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with rows of panels; `size` is width and height of a panel in inches.
+    """Return a figure with rows of panels. `size` is width and height of a panel in inches.
 
     `margins` is room beside and above all panels. Panels shrink to the width of a page.
     """
@@ -139,15 +117,20 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str) -> None:
     place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
     bar = figure.colorbar(image, ax=figure.axes, **place)
     if bar.norm.__class__ is LogNorm:
-        bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        bar.ax.yaxis.set_minor_locator(NullLocator())
+        set_log_ticks(bar.ax.yaxis)
     if bar.norm.__class__ is SymLogNorm:
         ticks = symlog_ticks(bar.norm.linthresh, bar.norm.vmax)
         bar.set_ticks(list(ticks), labels=list(ticks.values()))
-        bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.minorticks_off()
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
+
+
+def set_log_ticks(axis: Axis) -> None:
+    """Put plain numbers at 1, 2 and 5 times powers of ten on a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def symlog_ticks(linear: float, most: float) -> dict[float, str]:
@@ -164,20 +147,18 @@ def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     places = {label: place for place, label in enumerate(order, -len(order))}
-    keys = {
-        label: (places.get(label, 0), not isinstance(handles[label], Container))
-        for label in handles
-    }
-    if labels := sorted(handles, key=keys.__getitem__):
+    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
+    labels.sort(key=lambda label: places.get(label, 0))
+    if labels:
         draw_legend(figure, {label: handles[label] for label in labels})
 
 
-def draw_legend(figure: Figure, handles: Mapping[str, Any], place: str = "upper") -> None:
-    """Draw one legend above (or with `lower` below) all panels, as many labels abreast as fit."""
+def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
+    """Draw one legend above all panels, with as many labels abreast as fit."""
     size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
     longest = (_HANDLE + _LETTER * max(map(len, handles), default=0)) * size
     columns = max(1, min(len(handles), int(figure.get_size_inches()[0] / longest)))
-    style = {"loc": f"outside {place} center", "ncols": columns, "frameon": False}
+    style = {"loc": "outside upper center", "ncols": columns, "frameon": False}
     figure.legend(handles=list(handles.values()), labels=list(handles), **style)
 
 
@@ -189,12 +170,7 @@ def message(text: str) -> Figure:
 
 
 def write_figure(
-    drawing: Figure,
-    output: Output,
-    frame: pd.DataFrame,
-    text: Text,
-    folder: Path,
-    origin: dict[str, Any],
+    drawing: Figure, output: Output, frame: pd.DataFrame, text: Text, folder: Path, origin: dict
 ) -> None:
     """Write the `.pdf`, `.svg`, `.png`, `.csv` and `.json` of a figure."""
     drawing.draw_without_rendering()  # lays the figure out, once for all three formats

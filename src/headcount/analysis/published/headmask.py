@@ -1,4 +1,4 @@
-"""What the HeadMask paper prints. Its pairs are named as ours are, `<corpus>.<src>-<tgt>`."""
+"""Numbers that the HeadMask paper prints. Pairs have names like ours, `<corpus>.<src>-<tgt>`."""
 
 from headcount.analysis.published.numbers import read
 

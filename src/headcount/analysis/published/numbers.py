@@ -1,12 +1,11 @@
 """Numbers that a paper prints, from its YAML file, as tidy tables."""
 
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from headcount.base.settings.reading.reader import read_settings
+from headcount.analysis import read_beside
 from headcount.base.settings.section import Section
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text
@@ -54,4 +53,4 @@ class Published(Section):
 
 def read(module: str) -> Published:
     """Return the paper in the YAML file beside a module."""
-    return read_settings(Path(module).with_suffix(".yaml"), Published)
+    return read_beside(module, Published)

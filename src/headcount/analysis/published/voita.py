@@ -1,4 +1,4 @@
-"""What Voita et al. print. Its pairs are named as ours are."""
+"""Numbers that Voita et al. print. Pairs have names like ours."""
 
 import pandas as pd
 
@@ -18,7 +18,7 @@ def dependency_scores() -> pd.DataFrame:
 
 
 def dependency_scores_by_pair() -> pd.DataFrame:
-    """Return figure 4 in the same columns; its baseline is the same for all pairs."""
+    """Return figure 4 in the same columns. Its baseline is the same for all pairs."""
     scores = _split(table("figure4", "accuracy"))
     of_baseline, keys = scores["pair"] == "baseline", ["relation", "direction"]
     baseline = scores[of_baseline].set_index(keys)["accuracy"].rename("baseline")

@@ -7,14 +7,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
-from pydantic import RootModel
 
+from headcount.analysis import read_beside
 from headcount.analysis.cells import p_value
 from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
 from headcount.base.errors import UserError
-from headcount.base.settings.reading.reader import read_settings
 
 TABLE = "tables/claims.csv"
 DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page
@@ -23,7 +22,7 @@ _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "colla
 
 
 def read_claims(folder: Path) -> pd.DataFrame:
-    """Return the claims that the results in a folder measure; `numbers` is their text.
+    """Return the claims that the results in a folder measure. `numbers` is their text.
 
     Without the table there is no row. Raises UserError if a column is missing.
     """
@@ -68,9 +67,8 @@ def decided_claims(folder: Path) -> list[str]:
 
 
 def answers(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return an answer for each paper."""
-    declared = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, Any]])
-    return [_answer(item, claims) for item in declared.root.values()]
+    """Return an answer for every paper."""
+    return [_answer(item, claims) for item in read_beside(__file__).values()]
 
 
 def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:

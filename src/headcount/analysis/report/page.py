@@ -1,22 +1,31 @@
 """The report: results of one experiment or several, by question, on one page that opens offline."""
 
 import os
-from collections.abc import Collection, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
+from headcount.analysis import read_beside
+from headcount.analysis.inputs import OF_TRAINING
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
 from headcount.analysis.report import answers
-from headcount.analysis.report.layout import inline_drawing, share
-from headcount.analysis.report.questions import by_question
 from headcount.analysis.writer import sides
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
 from headcount.base.templates import fill_page
 
 _HERE = Path(__file__)
+_ID = re.compile(r'\b(id="|href="#|url\(#)')
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.S)
+_SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)pt" [^>]*?\bviewBox="([^"]*)"', re.S)
+_SMALLEST = 0.68 * 4 / 3  # pixels for a point of a drawing; below it, the drawing scrolls
+_LABEL = re.compile(r"\S+( \S*\w){,4}")  # the first five words name a text in a link
 # Files that an experiment may have beside its tables and figures, and their names.
 _COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
 
@@ -43,7 +52,7 @@ def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) 
 
 
 def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -> dict[str, Any]:
-    """Return all that the page shows of one experiment; `blocks` are its outputs by anchor."""
+    """Return all that the page shows of one experiment. `blocks` are its outputs by anchor."""
     if not shown:
         raise UserError(
             f"{folder}: expected results of an experiment, tables/ or figures/ with .json files, "
@@ -59,8 +68,8 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
         answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
     links = {text: folder / name for name, text in _COMPANIONS.items()}
     links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
-    found = {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
-    return part | found | {"answers": answered, "links": links, "blocks": blocks}
+    part |= {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
+    return part | {"answers": answered, "links": links, "blocks": blocks}
 
 
 def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> dict[str, Any]:
@@ -76,7 +85,7 @@ def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> di
     if output.form == "figure":
         drawing = path.with_suffix(".svg").read_text(encoding="utf-8")
         return block | inline_drawing(drawing, anchor, f"{output.title}. {content['caption']}")
-    return block | {"sides": sides(content["columns"], content["rows"])}
+    return block | {"sides": sides(pd.DataFrame(content["rows"], columns=content["columns"]))}
 
 
 def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
@@ -105,7 +114,7 @@ def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
 
 
 def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how outputs were made, each origin once; a block gets the number of its origin."""
+    """Return how outputs were made, each origin once. A block gets the number of its origin."""
     origins: list[dict[str, Any]] = []
     for block in blocks:
         made = block["provenance"] | {"of": block["of"]}
@@ -113,3 +122,57 @@ def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
             origins.append(made)
         block["origin"] = origins.index(made) + 1
     return origins
+
+
+def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Output]]]:
+    """Yield name, title and outputs of every section that has any.
+
+    Raises KeyError for an output of an unknown section.
+    """
+    questions = read_beside(__file__, dict[str, dict[str, str]])
+    sections: dict[str, list[Output]] = {name: [] for name in questions}
+    for output in outputs:
+        sections[output.question].append(output)
+    kinds = {kind for items in sections.values() for output in items for kind in output.required}
+    title = "untrained" if kinds.isdisjoint(OF_TRAINING) else "title"
+    for name, members in sections.items():
+        if members:
+            yield name, questions[name].get(title, questions[name]["title"]), in_order(members)
+
+
+def in_order(outputs: list[Output]) -> list[Output]:
+    """Return outputs in their order, but a figure after the table that it is declared beside."""
+    tables = {item.name: place for place, item in enumerate(outputs) if item.form == "table"}
+    places = [(tables.get(o.beside, n), o.beside != "", n) for n, o in enumerate(outputs)]
+    return [outputs[place] for *_, place in sorted(places)]
+
+
+def share(blocks: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Return the texts that two blocks or more have under a key, each with a number and a label.
+
+    A block keeps its other texts under the key, and gets those that it shares under `shared_…`.
+    """
+    counts = Counter(text for block in blocks for text in dict.fromkeys(block[key]))
+    texts = [text for text, count in counts.items() if count > 1]
+    shared = {
+        text: {"number": number, "text": text, "label": _LABEL.match(text)[0], "of": {}}
+        for number, text in enumerate(texts, start=1)
+    }
+    for block in blocks:
+        block[f"shared_{key}"] = [shared[text] for text in block[key] if text in shared]
+        block[key] = [text for text in block[key] if text not in shared]
+        for item in block[f"shared_{key}"]:
+            item["of"] |= {block["of"]: None}
+    return list(shared.values())
+
+
+def inline_drawing(svg: str, name: str, description: str) -> dict[str, Any]:
+    """Return the `<svg>` element of a file that matplotlib wrote, and its view box.
+
+    `name` becomes a prefix of all ids. Screen readers read the description.
+    """
+    element = _ID.sub(rf"\g<1>{name}-", _METADATA.sub("", svg[svg.index("<svg") :]))
+    width, box = _SIZE.search(element).groups()
+    least = f"min-width: {float(width) * _SMALLEST:.0f}px"
+    start = f'<svg role="img" aria-label="{escape(description)}" style="{least}" '
+    return {"drawing": Markup(element.replace("<svg ", start, 1)), "box": box}

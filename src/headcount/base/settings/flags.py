@@ -1,7 +1,7 @@
 """Sections of settings as command lines: one `--flag` per key.
 
-The workflow writes a section with `as_flags`; a script declares it with `add_flags` and reads it,
-equal and checked, with `from_flags`; `read_flags` does both.
+The workflow writes a section with `as_flags`. A script declares it with `add_flags` and reads it,
+equal and checked, with `from_flags`.
 """
 
 import argparse
@@ -41,16 +41,6 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
         if (flag := _flag(section, name)) in flags
     }
     return checked(section, given, lambda key: f"{_flag(section, dotted(key))}: " if key else "")
-
-
-def read_flags(
-    parser: argparse.ArgumentParser, *sections: type[Section]
-) -> tuple[argparse.Namespace | Section, ...]:
-    """Return the parser's own flags, then each section, from the command line."""
-    for section in sections:
-        add_flags(parser, section)
-    args = parser.parse_args()
-    return args, *(from_flags(args, section) for section in sections)
 
 
 def as_flags(section: Section, *keys: str) -> list[str]:

@@ -1,8 +1,6 @@
-"""`corpora.lock.yaml`: what each published file was when it was fetched first, if nobody said."""
+"""`corpora.lock.yaml`: checksums of published files without one, recorded at the first fetch."""
 
 import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +22,7 @@ _HEAD = """\
 
 
 class Recorded(Section):
-    """A file as it was fetched first."""
+    """A file at its first fetch."""
 
     sha256: Annotated[str, Field(pattern=SHA256)]
     bytes: int
@@ -36,38 +34,28 @@ class _Lock(RootModel[dict[str, Recorded]]):
 
 
 def read_lock(lock: Path) -> dict[str, Recorded]:
-    """What is recorded, by address; nothing if there is no such file. Raises UserError."""
+    """Return the recorded files by address, none without a lock file. Raises UserError."""
     return read_settings(lock, _Lock).root if lock.exists() else {}
 
 
 def record(lock: Path, address: str, sha256: str, size: int) -> None:
-    """Record a file that was fetched first. Several jobs may do so at once.
+    """Record a file at its first fetch. Several jobs may do so at once.
 
     Raises UserError if another job has recorded another content meanwhile.
     """
-    with _held(lock.absolute().parent):
+    lock.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with lock.with_name(".headcount.lock").open("a") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
         known = read_lock(lock)
         mine = Recorded(sha256=sha256, bytes=size, date=f"{datetime.now(UTC):%Y-%m-%d}")
-        theirs = known.get(address, mine)
+        theirs = known.setdefault(address, mine)
         if theirs.sha256 != sha256:
             raise UserError(
                 f"{address}: fetched twice at once, with different content: SHA-256 {sha256} and "
-                f"{theirs.sha256}; run it again, and see which one comes"
+                f"{theirs.sha256}; run it again"
             )
-        rows = sorted((known | {address: theirs}).items())
-        write_text(lock, _HEAD + "".join(_shown(*row) for row in rows))
-
-
-def _shown(address: str, file: Recorded) -> str:
-    return (
-        f"\n{address}:\n  sha256: '{file.sha256}'\n  bytes: {file.bytes}\n  date: '{file.date}'\n"
-    )
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds a folder; hold it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".headcount.lock").open("a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
+        rows = (
+            f"\n{url}:\n  sha256: '{file.sha256}'\n  bytes: {file.bytes}\n  date: '{file.date}'\n"
+            for url, file in sorted(known.items())
+        )
+        write_text(lock, _HEAD + "".join(rows))

@@ -1,4 +1,4 @@
-"""Derivations: what a sentence of the synthetic grammar says, before either language orders it."""
+"""Derivations of the synthetic grammar: sentences before either language orders their words."""
 
 from collections.abc import Mapping
 from random import Random
@@ -8,14 +8,14 @@ from headcount.data.synthetic.lexicon import Lexicon, Weighted, Word
 
 
 class Adjective(NamedTuple):
-    """An adjective, strengthened or not by the adverb of degree."""
+    """An adjective, `strong` with the adverb of degree."""
 
     word: Word
     strong: bool = False
 
 
 class NounPhrase(NamedTuple):
-    """A noun with what depends on it. A relative clause lacks its subject or its object."""
+    """A noun and its dependents. A relative clause lacks its subject or its object."""
 
     noun: Word
     number: str
@@ -33,10 +33,7 @@ class PrepositionalPhrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A verb with what depends on it. `subject` is None where a relative clause lacks it.
-
-    A main clause may have a subordinate one, with its conjunction.
-    """
+    """A verb and its dependents. `subject` is None where a relative clause lacks it."""
 
     verb: Word
     tense: str
@@ -53,14 +50,14 @@ class Grammar:
     """Draws derivations. The same stream of random numbers gives the same derivations."""
 
     def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any], random: Random) -> None:
-        """`rules` are those of corpus.yaml; read are its `chances` and `tense`."""
+        """`rules`: `chances` and `tense` of corpus.yaml."""
         self._lexicon = lexicon
         self._chances = rules["chances"]
         self._tenses = Weighted(rules["tense"].keys())
         self._random = random
 
     def derivation(self) -> Clause:
-        """The main clause of a sentence of any length."""
+        """Return the main clause of a sentence of any length."""
         main = self._clause()
         if not self._happens("subordinate"):
             return main
@@ -77,13 +74,13 @@ class Grammar:
         transitive = self._happens("transitive")
         verb, tense, adverb = self._predicate(transitive)
         affected = self._argument("object") if transitive else None
-        # After an object's own relative clause a phrase would seem to belong to that clause.
+        # After a relative clause of the object, a phrase would seem to belong to that clause.
         closed = affected is not None and affected.relative is not None
         oblique = None if closed else self._oblique(transitive)
         return Clause(verb, tense, subject, affected, oblique, adverb, opening)
 
     def _relative(self) -> Clause:
-        """A clause whose own noun phrases are simple: one level of embedding, one reading."""
+        """Return a clause with simple noun phrases, so that it has one reading."""
         lacks_object = self._happens("object_relative")
         transitive = lacks_object or self._happens("transitive")
         verb, tense, adverb = self._predicate(transitive)
@@ -101,7 +98,7 @@ class Grammar:
         return PrepositionalPhrase(self._draw("verb_prepositions"), self._simple("oblique"))
 
     def _argument(self, place: str) -> NounPhrase:
-        """Subject or object: a noun phrase that may carry a modifier and a relative clause."""
+        """Return a subject or object, which may have a modifier and a relative clause."""
         core = self._simple(place)
         if core.noun.upos != "NOUN":
             return core
@@ -113,7 +110,7 @@ class Grammar:
         return core._replace(modifier=modifier, relative=relative)
 
     def _simple(self, place: str) -> NounPhrase:
-        """A name, or a noun with determiner and adjectives."""
+        """Return a name, or a noun with determiner and adjectives."""
         animacy = "animate" if self._happens("animate", place) else "inanimate"
         if animacy == "animate" and self._happens("name"):
             return NounPhrase(self._draw("names"), "singular")

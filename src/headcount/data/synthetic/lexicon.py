@@ -1,63 +1,55 @@
-"""The words of the synthetic grammar, read from its rules, and how they are drawn."""
+"""The words of the synthetic grammar, read from its rules and drawn at random."""
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, cycle, islice
 from random import Random
-from typing import Any, Generic, TypeVar
-
-from headcount.base.errors import UserError
-
-Item = TypeVar("Item")
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
 class Word:
-    """A word of both languages, and what others must know of it. Two words are never equal."""
+    """A word of both languages. Two words are never equal."""
 
     upos: str
     forms: Mapping[str, str]
-    """In the source: by number or tense, or `form` alone. An empty one leaves no word."""
+    """In the source: by number or tense, or `form` alone. An empty form leaves no word."""
     stems: Mapping[str, str]
     """In the target: by context, or `else` alone."""
     gender: str = ""
     animacy: str = ""
     kind: str = ""
-    """Class of a verb by which the words it governs choose their stems."""
+    """Class of a verb, by which the words that it governs choose their stems."""
     case: str = ""
-    """That a preposition, in the target a postposition, asks for."""
+    """Case that a preposition governs."""
 
     def stem(self, *context: str) -> str:
-        """The stem of the first context that has one, otherwise that of `else`."""
+        """Return the stem of the first context that has one, otherwise the stem of `else`."""
         return next(self.stems[key] for key in (*context, "else") if key in self.stems)
 
 
-class Weighted(Generic[Item]):
+class Weighted:
     """Items to draw from."""
 
-    def __init__(self, items: Iterable[Item] | Mapping[Item, float]) -> None:
-        """A mapping gives each item its weight; without one all are equally likely."""
+    def __init__(self, items: Iterable[Any] | Mapping[Any, float]) -> None:
+        """Weights come from a mapping. Without one all items are equally likely."""
         weights = items if isinstance(items, Mapping) else dict.fromkeys(items, 1.0)
         self.items = tuple(weights)
         self._bounds = tuple(accumulate(weights.values()))
 
-    def draw(self, random: Random) -> Item:
-        """One item. Uses `random.random` alone, whose sequence Python promises to keep."""
+    def draw(self, random: Random) -> Any:
+        """Return one item. Uses only `random.random`, whose sequence Python promises to keep."""
         point = random.random() * self._bounds[-1]
         return self.items[bisect(self._bounds, point, hi=len(self.items) - 1)]
 
 
-Lexicon = dict[str, Weighted[Word]]
-"""All words of the grammar, by the lists of the rules that they are drawn from; of nouns, by
-animacy: `animate`, `inanimate`; and `names`."""
+Lexicon = dict[str, Weighted]
+"""All words, by the lists of the rules; nouns by animacy (`animate`, `inanimate`); and `names`."""
 
 
 def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
-    """The words that rules list, and those that they coin.
-
-    Raises UserError if one source form belongs to two words.
-    """
+    """Return the words that rules list and the words that they coin."""
     listed = {name: _words(rules[name], *columns) for name, columns in rules["columns"].items()}
     known = [*listed["nouns"], *listed["adjectives"]]
     roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
@@ -68,12 +60,11 @@ def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
     for animacy in ("animate", "inanimate"):
         listed[animacy] = {noun: chance for noun, chance in ranked if noun.animacy == animacy}
     listed["names"] = dict(zip(names, zipf, strict=False))
-    _check_forms([word for words in listed.values() for word in words])
     return {name: Weighted(words) for name, words in listed.items()}
 
 
 def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word, float]:
-    """The words of a list with their weights. What is neither stem, weight nor trait is a form."""
+    """Return words with weights. A column that is neither stem, weight nor trait is a form."""
     words = {}
     for row in rows:
         cells = dict(zip(columns, row, strict=True))
@@ -84,17 +75,8 @@ def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word
     return words
 
 
-def _check_forms(words: Iterable[Word]) -> None:
-    owners: dict[str, Word] = {}
-    for word, form in ((each, form) for each in words for form in each.forms.values() if form):
-        owner = owners.setdefault(form, word)
-        # A preposition may be drawn in several places.
-        if owner is not word and not owner.upos == word.upos == "ADP":
-            raise UserError(f"corpus.yaml: two words share the source form {form}; rename one")
-
-
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
-    """Pronounceable words without end, each new; `taken` holds those that exist already."""
+    """Yield pronounceable words without end, none twice and none of `taken`."""
     random = Random(rules["seed"])
     consonants, vowels = Weighted(rules["consonants"]), Weighted(rules["vowels"])
     for syllables in cycle(rules["syllables"]):
@@ -106,12 +88,10 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
 
 
 def _coined(upos: str, rules: Mapping[str, Any], roots: Iterator[str]) -> list[Word]:
-    """Words of roots and endings. Those that have a plural keep the root alone in the target."""
+    """Return words of roots and endings. Words with a plural have the root alone in the target."""
     words = []
-    endings = cycle(rules["endings"])
-    for root, (ending, gender, animacy) in zip(
-        islice(roots, rules["count"]), endings, strict=False
-    ):
+    endings = islice(cycle(rules["endings"]), rules["count"])
+    for (ending, gender, animacy), root in zip(endings, roots, strict=False):
         forms, stem = {"singular": root + ending}, root
         if "plural" in rules:
             forms["plural"] = root + ending + rules["plural"]

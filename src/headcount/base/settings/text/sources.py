@@ -70,7 +70,7 @@ class Source(File):
     separator: str | None = Field(None, min_length=1)
     """Separator of the columns of a table; by default a tab, in `csv` a comma."""
     translator: str | None = Field(None, min_length=1)
-    """One of several translations in `sgm`, `wmt`: `sysid`, translator, system, or its number."""
+    """One of several translations in `sgm`, `wmt`: `sysid`, translator, or its number."""
 
     @property
     def read_as(self) -> Format:

@@ -1,0 +1,98 @@
+"""Models that commands open from flags: ours, or Hugging Face models that stay in that library."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from headcount.ablation.masked_bleu import Inputs, MaskedInputs
+from headcount.base.command import HUGGING_FACE, Flags, flag
+from headcount.base.errors import UserError
+from headcount.base.folders import DESCRIPTION, with_text
+from headcount.base.settings.decode import DecodeSettings, GenerateSettings
+from headcount.base.settings.flags import from_flags
+from headcount.model.machine import use_threads
+from headcount.store.model_folder import open_model
+
+HOOKED = (
+    flag("--src-code", "name of the source language in a Hugging Face model", default=""),
+    flag("--tgt-code", "name of the target language in a Hugging Face model", default=""),
+    flag("--prefix", "text in front of every source for a Hugging Face model", default=""),
+)
+"""Flags of a Hugging Face model that is measured."""
+_LONGEST = "--max-new-tokens"
+_SEARCH = ("[--src-lang]", "[--tgt-lang]")
+SEARCHED = (
+    *HOOKED,
+    *_SEARCH,
+    flag(
+        f"[{_LONGEST}]",
+        "longest output of a Hugging Face model (subwords)",
+        metavar="X",
+        dest=_LONGEST,
+        default=argparse.SUPPRESS,
+    ),
+)
+"""Flags of a Hugging Face model that translates."""
+
+
+def open_texts(args: Flags, split: str, threads: int) -> tuple[Any, Any, list[Path], Any]:
+    """Return folder of a model, texts for it, files that are read of both, facts for the record.
+
+    `split` is read from the texts.
+    """
+    if not is_hooked(args.model):
+        _check_flags(args, (), ("--text", *_names(HOOKED)))
+        model, pair = open_model(args, threads)
+        return model, pair, [*model.files, *pair.files(with_text(split))], {}
+    from headcount_hf.hooks.hooked_folder import HookedTexts
+
+    _check_flags(args, ("--text",), ("--bpe",))
+    model, facts = _open_hooked(args, threads)
+    texts = HookedTexts(model, args.text)
+    return model, texts, [*model.files, *texts.texts(split)], facts
+
+
+def open_inputs(args: Flags, decode: DecodeSettings) -> tuple[Inputs, dict[str, Any]]:
+    """Return a model with text to translate, and facts for the record."""
+    if not is_hooked(args.model):
+        _check_flags(args, (), _names(SEARCHED))
+        return MaskedInputs(*open_model(args, decode.threads), args.text, decode), {}
+    from headcount_hf.hooks.hooked_folder import HookedInputs
+
+    keys = decode.model_fields_set - GenerateSettings.model_fields.keys()
+    ours = [f"--{key.replace('_', '-')}" for key in sorted(keys)]
+    _check_flags(args, ("--src-lang", "--tgt-lang"), ("--bpe", *ours))
+    generate = from_flags(args, GenerateSettings)
+    model, facts = _open_hooked(args, generate.threads)
+    inputs = HookedInputs(model, args.text, f"{args.src_lang}-{args.tgt_lang}", generate)
+    return inputs, facts | {"decode": None, "generate": generate}
+
+
+def is_hooked(folder: Path) -> bool:
+    """Return True if the folder contains a model of Hugging Face's library."""
+    return (folder / "config.json").is_file() and not (folder / DESCRIPTION).is_file()
+
+
+def _open_hooked(args: Flags, threads: int) -> tuple[Any, dict[str, Any]]:
+    from headcount_hf.hooks.hooked_folder import HookedFolder, Told
+
+    use_threads(threads)
+    languages = Told(args.src_code, args.tgt_code, args.prefix)
+    facts = {"told": asdict(languages), "packages": HUGGING_FACE}
+    return HookedFolder(args.model, languages), facts
+
+
+def _names(flags: Sequence[Any]) -> list[str]:
+    return [(item if isinstance(item, str) else item[0]).strip("[]") for item in flags]
+
+
+def _check_flags(args: Flags, needed: Sequence[str], others: Sequence[str]) -> None:
+    """Raise UserError for flags that this kind of model needs or does not have."""
+    kind = "a Hugging Face model" if is_hooked(args.model) else "a model of this project"
+    for name in (*needed, *others):
+        value = getattr(args, name[2:].replace("-", "_"), None) or getattr(args, name, None)
+        if bool(value) != (name in needed):
+            expected = "expected with" if name in needed else "not for"
+            raise UserError(f"{name}: {expected} {kind}, which --model {args.model} is")
