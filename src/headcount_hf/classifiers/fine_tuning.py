@@ -28,11 +28,10 @@ def fine_tune_classifier(
 ) -> None:
     """Write `model/` and `fine_tuning.json` into a folder.
 
-    `start`: folder of a model. The seed draws its classifying layer if it has none for these
-    labels. `states` gets a state after every epoch, from which a call resumes with the same
-    settings, seed, code, inputs, versions and kind of device. Under an engine the outputs replace
-    it until they are on record (workflow/engines/records.py). On a CPU, the weights are equal to
-    the bit. Raises as `read_classifier` and `pick_device` do.
+    The seed draws the classifying layer if the model in `start` has none for these labels. A call
+    resumes after the last epoch in `states` with the same settings, seed, code, inputs, versions
+    and kind of device. Under an engine the outputs replace the state until they are on record
+    (workflow/engines/records.py). On a CPU, the weights are equal to the bit.
     """
     device = pick_device(settings.device).type
     mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])

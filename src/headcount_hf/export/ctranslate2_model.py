@@ -4,10 +4,9 @@ CTranslate2 wants one head count per side, and at least one head. Zero rows in W
 zero columns in W_O fill layers up that have fewer. It gives as many hypotheses as the beam is wide,
 and our length penalty decides among them. For other differences see docs/guides/export.md.
 
-On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without VNNI, which comes with
-AVX-512 there, oneDNN adds products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and
-translations are noise without a warning. MKL was right on an AMD Zen 3. CTranslate2 reads the
-choice when it is imported, so `load_ctranslate2` makes it before.
+On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
+products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
+without a warning. MKL was right on an AMD Zen 3. CTranslate2 reads the choice when it is imported.
 """
 
 import math

@@ -55,9 +55,12 @@ class HuggingFaceForm:
         for path in input_files(self.pretrained, PRETRAINED_SOURCES):
             if path.name != CONFIG and ".safetensors" not in path.name:
                 shutil.copyfile(path, folder / path.name)
-        if self.start is None:
-            return
-        tokeniser = open_tokeniser(folder)  # gets the start of translations as a special word
+        if self.start is not None:
+            self._add_start(folder)
+
+    def _add_start(self, folder: Path) -> None:
+        """Add the start of translations to the tokeniser in a folder, as a special word."""
+        tokeniser = open_tokeniser(folder)
         name = f"<decoder_start_{self.start}>"
         tokeniser.add_tokens([name], special_tokens=True)
         if (number := tokeniser.convert_tokens_to_ids(name)) != self.start:

@@ -1,7 +1,4 @@
-"""The folder of an encoder-decoder that stays in Hugging Face's library, and text for it.
-
-They replace the folders of our own models and of segmented pairs.
-"""
+"""Folder of an encoder-decoder that stays in Hugging Face's library, its text, and its search."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +11,6 @@ from typing import Any
 import torch
 
 from headcount.ablation.masked_bleu import Inputs, Masked
-from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import GenerateSettings
@@ -199,27 +195,16 @@ class HookedInputs(Inputs):
         check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()
-        return HookedModel(model, self.model, self.pair.rpartition("-")[2], self.generate)
+        return HookedModel(self, model)
 
 
-@dataclass(frozen=True)
 class HookedModel(Masked):
-    """A model, the folder with its tokeniser, its target language, and settings of its search."""
+    """A model that translates with heads masked."""
 
-    model: HookedSeq2Seq
-    folder: HookedFolder
-    tgt_lang: str
-    generate: GenerateSettings
-
-    @property
-    def language(self) -> str:
-        """The target language, for sacreBLEU."""
-        return self.tgt_lang
-
-    @property
-    def grid(self) -> HeadGrid:
-        """The model's heads."""
-        return self.model.grid
+    def __init__(self, inputs: HookedInputs, model: HookedSeq2Seq):
+        """Use the tokeniser, the target language and the settings of these inputs."""
+        self.model, self.folder, self.generate = model, inputs.model, inputs.generate
+        self.grid, self.language = model.grid, inputs.pair.rpartition("-")[2]
 
     def search(self) -> dict[str, Any]:
         """Return settings that shape translations. The model's folder decides all others."""

@@ -182,7 +182,6 @@ def write_imported_run(
 
     It has the files of a training, with one row in curves.csv, and import.json with the origin and
     the comparison with the library. `train` gives device and batch budget.
-    Raises UserError as `imported_start` does.
     """
     imported, check = _import_checked(folder, pair, settings)
     model = imported.model.to(pick_device(train.device))

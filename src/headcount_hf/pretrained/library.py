@@ -19,7 +19,6 @@ from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
-"""Arguments for every folder: nothing is downloaded, and code beside the files does not run."""
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Every tokeniser of the library has at least one of these files."""
@@ -96,10 +95,9 @@ def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
 def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[str], list[str]]:
     """Return the model of a folder in fp32, names of missing weights, and of unknown ones.
 
-    The library makes up missing weights and ignores unknown ones. `more`: its arguments.
-
-    Raises UserError for a folder without a model of this kind, and for pickled, quantised,
-    misshapen or non-finite weights, and EnvironmentFault where the library is missing.
+    The library makes up missing weights and ignores unknown ones. `more`: its arguments. Raises
+    UserError for a folder without a model of this kind, and for pickled, quantised, misshapen or
+    non-finite weights, and EnvironmentFault where the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
     stored = stored_formats(folder)
