@@ -18,17 +18,14 @@ from headcount.base.settings.pretrained import COMMIT, HUB_NAME
 from headcount.data.fetching.models import check_record, write_record
 from headcount_hf.pretrained.library import (
     Kind,
-    drawn_at_random,
-    input_files,
-    no_weights,
     of_hugging_face,
     open_model,
     open_tokeniser,
+    whole_files,
 )
 
 LONGEST = 128  # subwords of a pair, which is cut there
 CLASSIFIER = Kind("AutoModelForSequenceClassification", "classifier", "bert")
-_OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
 
 
 def fetch_classifier(name: str, commit: str | None) -> Path:
@@ -68,9 +65,7 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     """Copy the files of a model into the folder of `record`, and write the record last."""
     folder = fetch_classifier(name, commit)
     check_apart(record.parent, [folder])
-    paths = input_files(folder)
-    if not any(path.suffix == ".safetensors" for path in paths):
-        raise no_weights(name)
+    paths = whole_files(folder)
     for path in paths:
         with whole_file(record.parent / path.name, path.stat().st_size) as part:
             shutil.copyfile(path, part)
@@ -81,9 +76,5 @@ def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.M
     """Return tokeniser and model. With `labels`, the classifying layer may be missing."""
     named = dict(enumerate(labels))
     names = {"id2label": named, "label2id": {v: k for k, v in named.items()}} if labels else {}
-    model, missing, _ = open_model(folder, CLASSIFIER, **names)
-    tokeniser = open_tokeniser(folder, CLASSIFIER)
-    lacking = [key for key in missing if not labels or _OF_LAYER in key]
-    if lacking:
-        raise drawn_at_random(folder, lacking[0])
-    return tokeniser, model
+    model, _ = open_model(folder, CLASSIFIER, ".layer." if labels else "", **names)
+    return open_tokeniser(folder, CLASSIFIER), model

@@ -30,7 +30,7 @@ from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.score import mean_loss
 from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
 from headcount_hf.pretrained.families import Config, check_sizes
-from headcount_hf.pretrained.library import input_files, no_weights
+from headcount_hf.pretrained.library import whole_files
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
 from headcount_hf.pretrained.segment import (
     EXAMPLES,
@@ -134,10 +134,7 @@ def _gap(imported: Imported, src: Ids, tgt: Ids) -> tuple[float, float]:
 def imported_files(folder: Path) -> list[Path]:
     """Return the files that a pretrained model is read from. Raises UserError without a model."""
     Config.read(folder)
-    paths = input_files(folder, PRETRAINED_SOURCES)
-    if not any(path.suffix == ".safetensors" for path in paths):
-        raise no_weights(folder)
-    return paths
+    return whole_files(folder, PRETRAINED_SOURCES)
 
 
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
