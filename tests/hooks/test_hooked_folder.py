@@ -268,7 +268,7 @@ OPUS = "--model opus --text text"
         (
             "ablation",
             f"{OPUS} --src-lang a --tgt-lang b --max-source 9",
-            "--max-source: not for a H",
+            "--max-source: not for",
         ),
     ],
 )

@@ -66,11 +66,7 @@ class _Sentence(NamedTuple):
     source: Ids
     ours: Translation
     theirs: Found
-
-    @property
-    def same(self) -> bool:
-        """True if both translations have the same ids."""
-        return self.ours.ids == self.theirs.ids
+    same: bool  # True if both translations have the same ids
 
 
 def check_export(
@@ -90,13 +86,13 @@ def check_export(
     exported = open_exported(settings.model_copy(update={"length_penalty": 0.0}))
     lines = read_clean(text)
     sentences = _translate_both(model, pair, exported, text, lines)
-    scores = exported.score([s.source for s in sentences], [s.ours.ids for s in sentences])
+    ours, size = [sentence.ours for sentence in sentences], len(sentences)
+    scores = exported.score([s.source for s in sentences], [best.ids for best in ours])
     gap = max(
-        abs(score - sentence.ours.log_probability) / (len(sentence.ours.ids) + 1)
-        for score, sentence in zip(scores, sentences, strict=True)
+        abs(score - best.log_probability) / (len(best.ids) + 1)
+        for score, best in zip(scores, ours, strict=True)
     )
-    same, size = sum(sentence.same for sentence in sentences), len(sentences)
-    agreement = Agreement(size, same, len(lines) - size, gap)
+    agreement = Agreement(size, sum(s.same for s in sentences), len(lines) - size, gap)
     if gap > NATS:
         raise HeadcountError(f"{text}: {agreement}; expected the same model: this is a bug")
     for sentence in sentences:
@@ -128,7 +124,7 @@ def _translate_both(
         )
     theirs = exported.translate([sources[n] for n in ended], lambda sentences: None)
     return [
-        _Sentence(f"{text}:{n + 1}", lines[n], sources[n], ours[n], other)
+        _Sentence(f"{text}:{n + 1}", lines[n], sources[n], ours[n], other, ours[n].ids == other.ids)
         for n, other in zip(ended, theirs, strict=True)
     ]
 

@@ -19,9 +19,8 @@ from headcount.base.settings.section import LARGEST, refuse
 from headcount.base.settings.text.languages import contradict
 
 CONFIG = "config.json"
-TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
-_OF_TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
+TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json", "tokenizer.json")
 EPSILON = 1e-5
 """Epsilon of layer norm in all families: PyTorch's default, which no config states."""
 
@@ -170,11 +169,6 @@ def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] =
     ours, theirs = settings.model_dump(exclude={*CHOSEN, *free}), config.settings().model_dump()
     wrong = (f"{key}: {theirs[key]}, found {ours[key]}" for key in ours if theirs[key] != ours[key])
     return "; ".join(wrong)
-
-
-def settings_files(folder: Path) -> list[Path]:
-    """Return the files with settings of a tokenizer and the tokens that were added to it."""
-    return [folder / name for name in _OF_TOKENIZER if (folder / name).exists()]
 
 
 def stated(path: Path, key: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.settings.reading.faults import shown
-from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, RunningPieces, make_pieces
+from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
 from headcount_hf.pretrained.families import TOKENIZER_CONFIG, Codes, Config, stated
@@ -57,10 +57,6 @@ class Pieces:
     special: list[str]  # names of pieces that are not text
     languages: dict[str, str]  # piece of a language, by its code
     words: dict[str, str]  # pattern of every added token that is cut whole
-
-    def cutter(self, side: int, language: str, marks: Marks) -> RunningPieces:
-        """Return the segmenter of a side, without ids."""
-        return make_pieces(self.unit, language, self.sides[side].model, Vocabulary([]), marks)
 
     def vocabulary(self, side: int, rows: list[int], counts: Counter[str]) -> Vocabulary:
         """Return the pieces of a side in the order of our ids, with their counts in a text."""

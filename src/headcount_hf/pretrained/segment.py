@@ -11,7 +11,8 @@ from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.normalisation import spelling_facts
-from headcount.data.sentencepieces import MARKS, Marks, RunningPieces
+from headcount.data.sentencepieces import MARKS, Marks, RunningPieces, make_pieces
+from headcount.data.vocabulary import Vocabulary
 from headcount_hf.pretrained.families import (
     CONFIG,
     TOKENIZER_CONFIG,
@@ -156,15 +157,15 @@ def segment_pretrained(
     placement = place_marks(config, pieces, chosen)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     for side, name in enumerate(SIDES):
-        cutter = pieces.cutter(side, languages[side], placement.marks[side])
-        counts: Counter[str] = Counter()
+        model, marks, counts = pieces.sides[side].model, placement.marks[side], Counter()
+        cutter = make_pieces(pieces.unit, languages[side], model, Vocabulary([]), marks)
         for split, paths in (("train", train), ("dev", dev)):
             lines = list(_cut(cutter, paths[side], longest))
             write_lines(out / f"{split}.{name}", map(" ".join, lines))
             if split == "train":
                 counts.update(piece for line in lines for piece in line)
         pieces.vocabulary(side, numbering.rows[side], counts).save(out / VOCABULARIES[side])
-        write_bytes(out / CODES[side], pieces.sides[side].model)
+        write_bytes(out / CODES[side], model)
     marks = zip(SIDES, map(vars, placement.marks), strict=True)
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": False}
     about |= {"unit": pieces.unit, "joint": numbering.joint, MARKS: dict(marks)}
