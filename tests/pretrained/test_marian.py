@@ -81,17 +81,6 @@ def test_pairs_have_counts_of_the_training_text(imported):
     ]
 
 
-@pytest.mark.slow
-def test_the_description_lists_the_files_of_the_import(imported, tmp_path):
-    out = tmp_path / "model"
-    flags = ["--pretrained", imported.folder, "--bpe", imported.pair.path, "--out", out]
-    assert run_script("import_model", flags) == 0
-    inputs = read_json(out / "model.json")["provenance"]["inputs"]
-    names = {Path(path).name for path in inputs}
-    assert {"config.json", "model.safetensors", "source.spm", "vocab.json"} < names
-    assert (out / "weights.safetensors").read_bytes() == imported.model.weights.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

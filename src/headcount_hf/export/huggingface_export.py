@@ -77,9 +77,8 @@ class HuggingFaceForm:
         """Return the family, the size and the limits of the folder in words."""
         kind = self.theirs.config.model_type
         size = sum(weight.nbytes for weight in self.theirs.parameters()) / 1e6
-        text = "ids are ours: headcount.load(MODEL) has encode and decode"
-        if self.pretrained:
-            text = "the tokenizer's files are those of the imported model"
+        ours = "ids are ours: headcount.load(MODEL) has encode and decode"
+        text = "the tokenizer's files are those of the imported model" if self.pretrained else ours
         return (
             f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
             f"no smaller and no faster than the whole model (--to ctranslate2 is); {text}"
@@ -240,10 +239,10 @@ def _check_imported(model: Transformer, config: Config) -> None:
     wrong = other_sizes(config, model.settings, ("heads", "d_head"))
     sizes = tuple(table.num_embeddings - 1 for table in _embeddings(model))
     apart = model.own_src_embedding is not None
+    expected_apart = apart or not config.share_encoder_decoder_embeddings  # a shared one may be two
     for name, theirs, ours in (
         ("width of a head", config.settings().head_width, model.settings.head_width),
-        # A shared embedding may be two here, whose ids differ.
-        ("embeddings apart", apart if config.share_encoder_decoder_embeddings else True, apart),
+        ("embeddings apart", expected_apart, apart),
         ("words of both sides", config.vocabulary_sizes, sizes),
     ):
         wrong = wrong or (f"{name}: {theirs}, found {ours}" if theirs != ours else "")

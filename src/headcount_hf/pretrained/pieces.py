@@ -32,10 +32,8 @@ _ROLES = {
 """Names of special pieces of a family: languages, or masks of pretraining."""
 _UNREAD = ("auto_map", "split_special_tokens", "sp_model_kwargs", "do_lower_case")
 """Settings with which the library cuts text in a way that is not supported here."""
-_FILLED_UP = 128
-"""Largest multiple to which embeddings are filled up with unused rows."""
-_HIDDEN = "\n"
-"""Prefix of the names of special pieces, so that no text is cut into them."""
+_FILLED_UP = 128  # largest multiple to which embeddings are filled up with unused rows
+_HIDDEN = "\n"  # prefix of the names of special pieces, so that no text is cut into them
 
 
 class Side(NamedTuple):

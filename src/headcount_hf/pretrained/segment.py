@@ -97,18 +97,16 @@ def _is_mbart50(config: Config) -> bool:
     """Return True if a language's code stands first, as in mBART50, not last, as in mBART."""
     paths = (config.folder / TOKENIZER_CONFIG, config.path)
     name = next(filter(None, (stated(path, "tokenizer_class") for path in paths)), "")
-    if "MBart" in name:
-        return "MBart50" in name
-    return config.decoder_start_token_id == config.eos_token_id
+    begins_with_end = config.decoder_start_token_id == config.eos_token_id
+    return "MBart50" in name if "MBart" in name else begins_with_end
 
 
 def needs_codes(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
     """Return for source and target whether the model needs the code of the language."""
     kind, known = config.model_type, pieces.languages
-    if kind == "marian":  # a single code may be left over in a model of one language
-        return False, len(known) > 1 or (len(known) == 1 and given[1] is not None)
     if kind not in ("m2m_100", "mbart"):
-        return False, False
+        # A single code may be left over in a Marian of one language.
+        return False, kind == "marian" and len(known) > (given[1] is None)
     if not known:
         raise UserError(f"{pieces.folder}: expected languages among the special tokens, found none")
     return True, True

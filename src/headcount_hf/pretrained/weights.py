@@ -21,9 +21,7 @@ from headcount_hf.pretrained.library import compute_sinusoids, open_whole, store
 CLOSED = -1e3
 """Score of BOS, which is not one of their words. Its exp is 0, and the smoothed loss is finite."""
 
-FIRST_POSITION = 2
-"""Row of the first position in BART's tables."""
-
+FIRST_POSITION = 2  # row of the first position in BART's tables
 _SIDES = ("encoder", "decoder")
 _BIAS = "final_logits_bias"
 _PARTS = (
@@ -135,9 +133,8 @@ def number_words(
         others = (row for row in range(words) if row not in taken)
         rows.append([pad, start, last, unknown, *others])
     # One id of ours cannot stand for two of theirs in one embedding.
-    return Numbering(
-        (rows[0], rows[1]), joint=config.share_encoder_decoder_embeddings and src_end == end
-    )
+    joint = config.share_encoder_decoder_embeddings and src_end == end
+    return Numbering((rows[0], rows[1]), joint)
 
 
 def _ours(
