@@ -22,8 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.packages import optional_package
+from headcount.base.errors import EnvironmentFault, UserError, optional_package
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
