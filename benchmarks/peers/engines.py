@@ -16,7 +16,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
-from headcount_hf.export.ctranslate2_export import export, refuse_overflow
+from headcount_hf.export.ctranslate2_model import export, refuse_overflow
 
 PEERS = {
     "ctranslate2": "ctranslate2",

@@ -11,7 +11,7 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
-from headcount_hf.export.ctranslate2_export import export
+from headcount_hf.export.ctranslate2_model import export
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 

@@ -17,7 +17,7 @@ from headcount.model import machine
 from headcount.model.transformer import watch_inputs
 from headcount.scoring.bootstrap import resample_accuracy
 from headcount_hf.classifiers.classifier import Classifier
-from headcount_hf.hooks.hooked_encoder import HookedEncoder
+from headcount_hf.hooks.multiplied import HookedEncoder
 
 
 @pytest.fixture(scope="module")
@@ -116,15 +116,6 @@ def test_masks_of_every_family_act_on_their_layer(family):
             model(**inputs)
         silent = [not states.any() for states in entering.values()]
         assert silent == [place == layer for place in range(3)] and output in entering
-
-
-def test_every_row_has_its_own_mask(classifier):
-    found = pairs(2, seed=6)
-    rows = torch.tensor([[1.0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 1]])
-    together = logits(classifier, found, rows)
-    for number in (0, 1):
-        alone = logits(classifier, found, rows[number])[number]
-        torch.testing.assert_close(together[number], alone, atol=1e-6, rtol=1e-5)
 
 
 def test_importance_is_the_slope_of_each_pairs_loss(classifier):

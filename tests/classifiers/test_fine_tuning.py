@@ -18,10 +18,7 @@ from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier
-from headcount_hf.classifiers.classifier_files import (
-    fetch_classifier,
-    read_classifier,
-)
+from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 
 LABELS = ["contradiction", "entailment"]

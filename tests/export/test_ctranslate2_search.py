@@ -1,6 +1,5 @@
 """CTranslate2 in place of our own search: translations, refusals, records."""
 
-import importlib
 import io
 import json
 import os
@@ -19,8 +18,8 @@ from headcount.deployment.deployed import Deployed
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export import ctranslate2_export
-from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search, search_with
+from headcount_hf.export import ctranslate2_model
+from headcount_hf.export.ctranslate2_model import CTranslate2Search, open_search, search_with
 from headcount_hf.export.exported import Best
 
 pytest.importorskip("ctranslate2")
@@ -69,7 +68,7 @@ def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     """As where CTranslate2 was imported first, or CT2_USE_MKL is 0: without MKL it has no int16."""
     import ctranslate2 as package
 
-    monkeypatch.setattr(ctranslate2_export.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(ctranslate2_model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(package, "get_supported_compute_types", lambda device: {"int8", "float32"})
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     assert open_search(*small[:2], (), settings("ctranslate2-int8")).facts["compute_type"] == "int8"
@@ -89,9 +88,9 @@ def test_mkl_is_set_before_the_package_is_imported(monkeypatch, capability, befo
     monkeypatch.delenv("CT2_USE_MKL")
     if before:
         monkeypatch.setenv("CT2_USE_MKL", before)
-    monkeypatch.setattr(ctranslate2_export.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(ctranslate2_model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    importlib.reload(ctranslate2_export)
+    ctranslate2_model.load_ctranslate2()
     assert os.environ.get("CT2_USE_MKL") == after
 
 

@@ -9,8 +9,7 @@ import headcount
 from headcount.base.files import read_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_export import positions_of
-from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.ctranslate2_model import CTranslate2Search, export_shape
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words
 
@@ -70,7 +69,7 @@ def test_the_longest_output_is_of_each_sentence(program, tmp_path):
         ours.export(tmp_path / "back", program)
         pair = PairFolder(tmp_path / "ours")
         engine = CTranslate2Search(tmp_path / "back", pair.segmenters(), SEARCH, 64)
-    assert positions_of(ours.module) == 64
+    assert export_shape(ours.module)[2] == 64
     assert read_json(tmp_path / "back/export.json")["positions"] == 64
     (short,) = sources_of(tmp_path, LINES[:1])
     long = (short * 60)[:60]

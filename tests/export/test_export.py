@@ -17,10 +17,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.deployed import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.agreement import Agreement, check_export
-from headcount_hf.export.ctranslate2_export import POSITIONS
-from headcount_hf.export.ctranslate2_search import CTranslate2Search
-from headcount_hf.export.export import export_model
+from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search
+from headcount_hf.export.export import Agreement, check_export, export_model
 from headcount_hf.export.exported import Best
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}

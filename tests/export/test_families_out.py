@@ -18,8 +18,7 @@ from headcount.data.vocabulary import BOS, PAD
 from headcount.deployment.deployed import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.agreement import check_export
-from headcount_hf.export.export import export_model
+from headcount_hf.export.export import check_export, export_model
 from headcount_hf.pretrained.imports import their_words
 
 pytestmark = pytest.mark.slow

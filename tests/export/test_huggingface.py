@@ -7,17 +7,17 @@ import pytest
 import safetensors.torch
 import torch
 from small_models import TEXT, make_model
-from small_pretrained import KINDS, UNKNOWN, saved_pretrained
+from small_pretrained import KINDS, LONG, UNKNOWN, saved_pretrained, their_logits
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import collate
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, copy_weights
 from headcount_hf.export import huggingface_export
-from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.export.huggingface_export import HuggingFaceForm, form_of_imported, form_of_ours
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.weights import import_model
@@ -25,11 +25,6 @@ from headcount_hf.pretrained.weights import import_model
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
 SEARCH = DecodeSettings(beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=12)
-# Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
-LONG = ParallelText(
-    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
-    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
-)
 # Of 3 + 2 + 2 layers of 4 heads, the first of decoder self-attention loses all of its.
 NO_PREFIX = (SimpleNamespace(prefix=()),) * 2
 SILENT = [0, 3, 5, 12, 13, 14, 15, 17, 21, 26]
@@ -72,15 +67,6 @@ def silence(theirs, grid, silent) -> None:
         side, name = places[head.kind]
         weight = getattr(getattr(theirs.model, side).layers[head.layer], name).out_proj.weight
         weight[:, 8 * head.head : 8 * (head.head + 1)] = 0  # d_model 32, 4 heads
-
-
-def their_logits(theirs, ours, batch) -> torch.Tensor:
-    return theirs(
-        input_ids=torch.tensor(ours.src_rows)[batch.src],
-        attention_mask=(batch.src != PAD).long(),
-        decoder_input_ids=torch.tensor(ours.tgt_rows)[batch.tgt_in],
-        use_cache=False,
-    ).logits
 
 
 @torch.no_grad()
@@ -155,7 +141,10 @@ def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
     heads = [head for head, gate in zip(whole.grid.heads(), mask, strict=True) if gate]
     model = remove_heads(whole, mask)
     form = form_of_ours(model, heads)
-    assert (form.model_type, form.silent) == ({"pre": "pegasus"}.get(norm, "marian"), 7)
+    assert (form.theirs.config.model_type, form.silent) == (
+        {"pre": "pegasus"}.get(norm, "marian"),
+        7,
+    )
     engine = written(form, tmp_path / "out")
     assert type(engine.model).__name__ == type(form.theirs).__name__
     batch = collate(TEXT, range(3))

@@ -8,8 +8,7 @@ import torch
 from small_pretrained import KINDS, small_pretrained
 from torch import nn
 
-from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.hooks.tokenised_text import TokenisedText
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
 
 _T5 = {
     "vocab_size": 300,

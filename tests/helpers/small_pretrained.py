@@ -6,7 +6,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from headcount.data.batches import ParallelText
+from headcount.data.vocabulary import PAD
+
 WORDS, UNKNOWN = 500, 3
+# Ids of ours from 4 on are words. The lengths differ, so that there is padding.
+LONG = ParallelText(
+    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
+    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
+)
 _SIZES = {
     "vocab_size": WORDS,
     "d_model": 32,
@@ -108,3 +116,13 @@ class EndAtLongest:
         ended = torch.full_like(scores, -torch.inf)
         ended[:, self.end] = scores[:, self.end]
         return ended
+
+
+def their_logits(theirs, ours, batch) -> torch.Tensor:
+    """Return the library's scores for a batch in our ids."""
+    return theirs(
+        input_ids=torch.tensor(ours.src_rows)[batch.src],
+        attention_mask=(batch.src != PAD).long(),
+        decoder_input_ids=torch.tensor(ours.tgt_rows)[batch.tgt_in],
+        use_cache=False,
+    ).logits

@@ -25,8 +25,7 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.hooks.hooked_bleu import HookedInputs
-from headcount_hf.hooks.hooked_folder import HookedFolder, HookedTexts, Told
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, HookedTexts, Told
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.segment import segment_pretrained
 
@@ -254,23 +253,22 @@ def test_missing_weights_folders_and_packages_are_named(folder, monkeypatch):
         HookedFolder(folder / "opus").load()
 
 
+OPUS = "--model opus --text text"
+
+
 @pytest.mark.parametrize(
     ("script", "flags", "words"),
     [
         ("importance", "--model . --bpe x --prefix a", "--prefix: not for a model of this project"),
         ("importance", "--model opus", "--text: expected with a Hugging Face model"),
-        ("importance", "--model opus --text text --bpe x", "--bpe: not for a Hugging Face model"),
-        ("importance", "--model opus --text text --measure loss_change", "--measure: loss_change"),
+        ("importance", f"{OPUS} --bpe x", "--bpe: not for a Hugging Face model"),
+        ("importance", f"{OPUS} --measure loss_change", "--measure: loss_change"),
+        ("ablation", "--model . --bpe x --text text --max-new-tokens 9", "--max-new-tokens: not"),
+        ("ablation", f"{OPUS} --src-lang en", "--tgt-lang: expected with"),
         (
             "ablation",
-            "--model . --bpe x --text text --max-new-tokens 9",
-            "--max-new-tokens: not for",
-        ),
-        ("ablation", "--model opus --text text --src-lang en", "--tgt-lang: expected with"),
-        (
-            "ablation",
-            "--model opus --text text --src-lang a --tgt-lang b --max-source 9",
-            "--max-source: not for a Hugging Face model, which --model opus is",
+            f"{OPUS} --src-lang a --tgt-lang b --max-source 9",
+            "--max-source: not for",
         ),
     ],
 )

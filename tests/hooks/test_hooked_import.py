@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from small_hooked import small_hooked, small_text
-from small_pretrained import KINDS, UNKNOWN, saved_pretrained
+from small_pretrained import KINDS, LONG, UNKNOWN, saved_pretrained
 
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.runs import PrunedSettings
@@ -24,11 +24,6 @@ from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
-TEXT = ParallelText(
-    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
-    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
-)
-
 
 @pytest.fixture(params=KINDS)
 def pair(request, tmp_path):
@@ -38,7 +33,7 @@ def pair(request, tmp_path):
     ours, hooked = import_model(tmp_path, UNKNOWN), HookedSeq2Seq(theirs)
     sources, targets = (
         [[rows[i] for i in [*ids, EOS]] for ids in side]
-        for rows, side in ((ours.src_rows, TEXT.src), (ours.tgt_rows, TEXT.tgt))
+        for rows, side in ((ours.src_rows, LONG.src), (ours.tgt_rows, LONG.tgt))
     )
     return hooked, hooked.text(sources, targets, ours.tgt_rows[BOS]), ours.model
 
@@ -54,7 +49,7 @@ def test_losses_under_masks_of_sentences(pair):
     rows = torch.rand(3, ours.grid.size, generator=torch.Generator().manual_seed(2))
     for multiplier in (None, rows[0].round(), rows):
         found = token_losses(hooked, batch_of(text), multiplier)
-        expected = token_losses(ours, batch_of(TEXT), multiplier)
+        expected = token_losses(ours, batch_of(LONG), multiplier)
         torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
 
 
@@ -63,7 +58,7 @@ def test_importance_in_every_unit(pair, unit):
     hooked, text, ours = pair
     settings = ImportanceSettings(abs=unit, batch_tokens=20)
     found = measure_importance(hooked, text, settings)
-    expected = measure_importance(ours, TEXT, settings)
+    expected = measure_importance(ours, LONG, settings)
     largest = np.abs(expected).max()
     assert largest > 0.05
     np.testing.assert_allclose(found, expected, atol=1e-5 * largest, rtol=0)

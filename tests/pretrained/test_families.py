@@ -22,8 +22,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.imports import write_imported
-from headcount_hf.pretrained.languages import place_marks
-from headcount_hf.pretrained.segment import segment_pretrained
+from headcount_hf.pretrained.segment import place_marks, segment_pretrained
 from headcount_hf.pretrained.weights import number_words
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them

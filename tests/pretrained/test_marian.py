@@ -26,9 +26,14 @@ from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import check_sizes
-from headcount_hf.pretrained.imports import describe, import_for, write_imported, write_imported_run
+from headcount_hf.pretrained.imports import (
+    compare_with_library,
+    describe,
+    import_for,
+    write_imported,
+    write_imported_run,
+)
 from headcount_hf.pretrained.segment import segment_pretrained
 
 LANGUAGES = ("en", "art")
@@ -74,17 +79,6 @@ def test_pairs_have_counts_of_the_training_text(imported):
     assert [piece for piece in counts if piece.startswith("<row")] == [
         f"<row\\20;{number}>" for number in (len(counts) + 1, len(counts) + 2)
     ]
-
-
-@pytest.mark.slow
-def test_the_description_lists_the_files_of_the_import(imported, tmp_path):
-    out = tmp_path / "model"
-    flags = ["--pretrained", imported.folder, "--bpe", imported.pair.path, "--out", out]
-    assert run_script("import_model", flags) == 0
-    inputs = read_json(out / "model.json")["provenance"]["inputs"]
-    names = {Path(path).name for path in inputs}
-    assert {"config.json", "model.safetensors", "source.spm", "vocab.json"} < names
-    assert (out / "weights.safetensors").read_bytes() == imported.model.weights.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,23 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from small_pretrained import KINDS, UNKNOWN, WORDS, saved_pretrained, small_pretrained
+from small_pretrained import (
+    KINDS,
+    LONG,
+    UNKNOWN,
+    WORDS,
+    saved_pretrained,
+    small_pretrained,
+    their_logits,
+)
 
 from headcount.base.errors import UserError
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import collate
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
-from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.imports import compare_with_library
 from headcount_hf.pretrained.weights import import_model
-
-# Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
-TEXT = ParallelText(
-    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
-    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
-)
 
 
 @pytest.fixture(params=KINDS)
@@ -29,20 +31,10 @@ def pair(request, tmp_path):
     return theirs, import_model(tmp_path, UNKNOWN)
 
 
-def their_logits(theirs, ours, batch):
-    source, target = torch.tensor(ours.src_rows), torch.tensor(ours.tgt_rows)
-    return theirs(
-        input_ids=source[batch.src],
-        attention_mask=(batch.src != PAD).long(),
-        decoder_input_ids=target[batch.tgt_in],
-        use_cache=False,
-    ).logits
-
-
 @torch.no_grad()
 def test_logits_and_losses_are_theirs(pair):
     theirs, ours = pair
-    batch = collate(TEXT, range(3))
+    batch = collate(LONG, range(3))
     real = batch.tgt_out != PAD
     words = [i for i in range(len(ours.tgt_rows)) if i != BOS]
     assert sorted(ours.tgt_rows[i] for i in words) == list(range(WORDS))  # each word once
@@ -60,7 +52,7 @@ def test_logits_and_losses_are_theirs(pair):
 def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
     """Two routes: the fused loss, and autograd through all scores."""
     model = pair[1].model.double()
-    batch = collate(TEXT, range(3))
+    batch = collate(LONG, range(3))
     losses, gradients = [], []
     for loss in (summed_loss(model, batch), token_losses(model, batch).sum()):
         model.zero_grad()
@@ -139,7 +131,7 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
     changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
     with_weights(tmp_path, lm_head__weight=changed)
     with pytest.raises(UserError, match="expected the scores of transformers"):
-        compare_with_library(import_model(tmp_path, UNKNOWN), TEXT)
+        compare_with_library(import_model(tmp_path, UNKNOWN), LONG)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -198,7 +190,7 @@ def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
     lacking = (*optional, *shared) if kind != "marian_apart" else (*optional, "decoder_vocab_size")
     change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
     code = {"src_end": 251} if kind == "mbart" else {}  # of a language, behind the end
-    check = compare_with_library(import_model(tmp_path, UNKNOWN, **code), TEXT)
+    check = compare_with_library(import_model(tmp_path, UNKNOWN, **code), LONG)
     assert check["largest_gap"] <= 1e-5 * check["largest_score"]
     theirs = transformers.AutoConfig.from_pretrained(tmp_path)
     ours = Config.read(tmp_path).settings()

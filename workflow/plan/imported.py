@@ -43,15 +43,15 @@ class Imported:
         The copy would lack it, and text would be cut in another way.
         """
         for name in self.names:
-            from headcount_hf.pretrained.families import TOKENIZER, settings_files  # without torch
+            from headcount_hf.pretrained.families import TOKENIZER  # without torch
 
             model = self._models[name]
             folder = Path(model.path or "")
-            here = [*settings_files(folder), *folder.glob(TOKENIZER)] if model.path else []
-            lacking = [path for path in here if model.files and path.name not in model.files]
+            here = [file for file in TOKENIZER if model.path and (folder / file).exists()]
+            lacking = [file for file in here if model.files and file not in model.files]
             if lacking:
                 raise UserError(
-                    f"{MODELS}: {name}: files: expected {lacking[0].name}, which is in {folder}, "
+                    f"{MODELS}: {name}: files: expected {lacking[0]}, which is in {folder}, "
                     "found none; scripts/describe_model.py prints all files with their SHA-256"
                 )
 

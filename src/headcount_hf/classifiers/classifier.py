@@ -32,11 +32,8 @@ from headcount.base.settings.section import nearest
 from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
 from headcount.scoring.bootstrap import compare_classifiers
-from headcount_hf.classifiers.classifier_files import read_classifier
-from headcount_hf.hooks.hooked_encoder import HookedEncoder
-
-LONGEST = 128  # subwords of a pair, which is cut there
-_NUMBERED = re.compile(r"label_\d+")  # the library's name of a label without a name
+from headcount_hf.classifiers.classifier_files import LONGEST, read_classifier
+from headcount_hf.hooks.multiplied import HookedEncoder
 
 
 @dataclass(frozen=True)
@@ -175,7 +172,8 @@ def accuracy_columns(columns: Sequence[str]) -> list[str]:
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
     """Return the number of every label, `named` or else `known` ones in their order."""
     known, named = ([label.lower() for label in labels] for labels in (known, named))
-    nameless = all(_NUMBERED.fullmatch(label) for label in known)
+    # The library's name of a label without a name.
+    nameless = all(re.fullmatch(r"label_\d+", label) for label in known)
     if not named and nameless:
         raise UserError(
             f"--labels: the model's labels are {', '.join(known)}; name them in this order, such "

@@ -18,16 +18,14 @@ from headcount.base.settings.pretrained import COMMIT, HUB_NAME
 from headcount.data.fetching.models import check_record, write_record
 from headcount_hf.pretrained.library import (
     Kind,
-    drawn_at_random,
-    input_files,
-    no_weights,
     of_hugging_face,
     open_model,
     open_tokeniser,
+    whole_files,
 )
 
-_KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
-_OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
+LONGEST = 128  # subwords of a pair, which is cut there
+CLASSIFIER = Kind("AutoModelForSequenceClassification", "classifier", "bert")
 
 
 def fetch_classifier(name: str, commit: str | None) -> Path:
@@ -49,46 +47,8 @@ def fetch_classifier(name: str, commit: str | None) -> Path:
             f"--model {name}: expected a full commit of the hub as --revision, 40 digits and "
             f"letters a to f, found {commit}; see 'Files and versions', 'History' there"
         )
-    return _download(name, commit)
-
-
-def copy_classifier(name: str, commit: str | None, record: Path) -> None:
-    """Copy the files of a model into the folder of `record`, and write the record last."""
-    folder = fetch_classifier(name, commit)
-    check_apart(record.parent, [folder])
-    paths = input_files(folder)
-    if not any(path.suffix == ".safetensors" for path in paths):
-        raise no_weights(name)
-    for path in paths:
-        with whole_file(record.parent / path.name, path.stat().st_size) as part:
-            shutil.copyfile(path, part)
-    write_record(record.parent, {"model": name, "revision": commit}, [path.name for path in paths])
-
-
-def training_library() -> Any:
-    """Return the Hugging Face library. Raises EnvironmentFault where it cannot train."""
-    of_hugging_face("accelerate", _KIND)  # its trainer needs it
-    return of_hugging_face("transformers", _KIND)
-
-
-def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
-    """Return tokeniser and model. With `labels`, the classifying layer may be missing."""
-    names: dict[str, Any] = {}
-    if labels:
-        names["id2label"] = dict(enumerate(labels))
-        names["label2id"] = {label: number for number, label in enumerate(labels)}
-    model, missing, _ = open_model(folder, _KIND, **names)
-    tokeniser = open_tokeniser(folder, _KIND)
-    lacking = [key for key in missing if not labels or _OF_LAYER in key]
-    if lacking:
-        raise drawn_at_random(folder, lacking[0])
-    return tokeniser, model
-
-
-def _download(name: str, commit: str) -> Path:
-    """Return the folder of a downloaded model."""
-    hub = of_hugging_face("huggingface_hub", _KIND)
-    errors = of_hugging_face("huggingface_hub.errors", _KIND)  # the package does not import it
+    hub = of_hugging_face("huggingface_hub", CLASSIFIER)
+    errors = of_hugging_face("huggingface_hub.errors", CLASSIFIER)  # the package does not import it
     try:
         kinds = list(CLASSIFIER_SOURCES)
         return Path(hub.snapshot_download(name, revision=commit, allow_patterns=kinds))
@@ -99,3 +59,22 @@ def _download(name: str, commit: str) -> Path:
             f"--model {name}: could not be fetched from the hub "
             f"({' '.join(str(fault).split())[:120]}); give the same command again, or name a folder"
         ) from fault
+
+
+def copy_classifier(name: str, commit: str | None, record: Path) -> None:
+    """Copy the files of a model into the folder of `record`, and write the record last."""
+    folder = fetch_classifier(name, commit)
+    check_apart(record.parent, [folder])
+    paths = whole_files(folder)
+    for path in paths:
+        with whole_file(record.parent / path.name, path.stat().st_size) as part:
+            shutil.copyfile(path, part)
+    write_record(record.parent, {"model": name, "revision": commit}, [path.name for path in paths])
+
+
+def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
+    """Return tokeniser and model. With `labels`, the classifying layer may be missing."""
+    named = dict(enumerate(labels))
+    names = {"id2label": named, "label2id": {v: k for k, v in named.items()}} if labels else {}
+    model, _ = open_model(folder, CLASSIFIER, ".layer." if labels else "", **names)
+    return open_tokeniser(folder, CLASSIFIER), model

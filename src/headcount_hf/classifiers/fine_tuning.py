@@ -13,8 +13,8 @@ from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device, pick_format
 from headcount.store.finished import FinishedSet
-from headcount_hf.classifiers.classifier import LONGEST
-from headcount_hf.classifiers.classifier_files import read_classifier, training_library
+from headcount_hf.classifiers.classifier_files import CLASSIFIER, LONGEST, read_classifier
+from headcount_hf.pretrained.library import of_hugging_face
 
 
 def fine_tune_classifier(
@@ -28,11 +28,10 @@ def fine_tune_classifier(
 ) -> None:
     """Write `model/` and `fine_tuning.json` into a folder.
 
-    `start`: folder of a model. The seed draws its classifying layer if it has none for these
-    labels. `states` gets a state after every epoch, from which a call resumes with the same
-    settings, seed, code, inputs, versions and kind of device. Under an engine the outputs replace
-    it until they are on record (workflow/engines/records.py). On a CPU, the weights are equal to
-    the bit. Raises as `read_classifier` and `pick_device` do.
+    The seed draws the classifying layer if the model in `start` has none for these labels. A call
+    resumes after the last epoch in `states` with the same settings, seed, code, inputs, versions
+    and kind of device. Under an engine the outputs replace the state until they are on record
+    (workflow/engines/records.py). On a CPU, the weights are equal to the bit.
     """
     device = pick_device(settings.device).type
     mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])
@@ -61,7 +60,8 @@ def _fine_tune(
     out: Path,
 ) -> dict[str, Any]:
     """Fine-tune, or resume from the last of `states`, write the model, and return facts."""
-    library = training_library()
+    of_hugging_face("accelerate", CLASSIFIER)  # the trainer of the library needs it
+    library = of_hugging_face("transformers", CLASSIFIER)
     library.set_seed(seed)
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)

@@ -21,10 +21,9 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
-from headcount_hf.export.ctranslate2_export import POSITIONS
+from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.export.exported import Rows
 from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
-from headcount_hf.pretrained.languages import GENERATION
 from headcount_hf.pretrained.library import (
     SEQ2SEQ,
     input_files,
@@ -33,6 +32,7 @@ from headcount_hf.pretrained.library import (
     open_whole,
 )
 from headcount_hf.pretrained.pieces import read_pieces
+from headcount_hf.pretrained.segment import GENERATION
 from headcount_hf.pretrained.weights import fill_theirs
 
 
@@ -45,11 +45,6 @@ class HuggingFaceForm:
     silent: int  # heads
     pretrained: Path | None = None  # folder with the tokeniser
     start: int | None = None  # new word that translations begin with
-
-    @property
-    def model_type(self) -> str:
-        """Name of the family."""
-        return self.theirs.config.model_type
 
     def save(self, folder: Path) -> None:
         """Write config, weights, and the tokeniser of an imported model."""
@@ -80,12 +75,12 @@ class HuggingFaceForm:
 
     def summary(self) -> str:
         """Return the family, the size and the limits of the folder in words."""
+        kind = self.theirs.config.model_type
         size = sum(weight.nbytes for weight in self.theirs.parameters()) / 1e6
-        text = "ids are ours: headcount.load(MODEL) has encode and decode"
-        if self.pretrained:
-            text = "the tokenizer's files are those of the imported model"
+        ours = "ids are ours: headcount.load(MODEL) has encode and decode"
+        text = "the tokenizer's files are those of the imported model" if self.pretrained else ours
         return (
-            f"a {self.model_type} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
+            f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
             f"no smaller and no faster than the whole model (--to ctranslate2 is); {text}"
         )
 
@@ -155,7 +150,9 @@ def _words(
     which a bias keeps out of translations. The id of this word is the first without a piece, so
     that the tokenizer can have it, and unused rows of the embedding move behind it.
     """
-    src, tgt = (_by_row(side) for side in rows)
+    # Our id of each of their words, which is never BOS.
+    places = [[place for place in range(len(side)) if place != BOS] for side in rows]
+    src, tgt = (sorted(p, key=side.__getitem__) for p, side in zip(places, rows, strict=True))
     tables = [table.weight for table in _embeddings(model)]
     shared = config.share_encoder_decoder_embeddings
     if shared and not torch.equal(tables[0][src], tables[1][tgt]):
@@ -177,11 +174,6 @@ def _words(
     moved[1][BOS] = start
     sides = (moved[0] if shared else rows[0]), moved[1]
     return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
-
-
-def _by_row(rows: list[int]) -> list[int]:
-    """Return our id of each of their words, which is never BOS."""
-    return sorted((place for place in range(len(rows)) if place != BOS), key=rows.__getitem__)
 
 
 def _with_all_heads(
@@ -230,16 +222,15 @@ def _check_ours(model: Transformer, kind: str) -> None:
     """Raise UserError naming the first setting that neither a Marian nor a Pegasus has."""
     settings, width = model.settings, model.settings.head_width
     apart = kind == "pegasus" and model.own_src_embedding is not None
-    wrong = {
+    for words, wrong in {
         "embedding_norm: expected false without --pretrained": settings.embedding_norm,
         "position_table: expected 0 without --pretrained": settings.position_table,
         f"norm_epsilon: expected at most {EPSILON:g}": settings.norm_epsilon > EPSILON,
         "d_model: expected an even number": settings.d_model % 2,
         "d_model: expected a multiple of d_head": settings.d_model % width,
         "norm: expected post, or one vocabulary for both sides (bpe.joint)": apart,
-    }
-    for words, is_wrong in wrong.items():
-        if is_wrong:
+    }.items():
+        if wrong:
             raise UserError(f"model.{words}, as in Hugging Face's models; take --to ctranslate2")
 
 
@@ -248,10 +239,10 @@ def _check_imported(model: Transformer, config: Config) -> None:
     wrong = other_sizes(config, model.settings, ("heads", "d_head"))
     sizes = tuple(table.num_embeddings - 1 for table in _embeddings(model))
     apart = model.own_src_embedding is not None
+    expected_apart = apart or not config.share_encoder_decoder_embeddings  # a shared one may be two
     for name, theirs, ours in (
         ("width of a head", config.settings().head_width, model.settings.head_width),
-        # A shared embedding may be two here, whose ids differ.
-        ("embeddings apart", apart if config.share_encoder_decoder_embeddings else True, apart),
+        ("embeddings apart", expected_apart, apart),
         ("words of both sides", config.vocabulary_sizes, sizes),
     ):
         wrong = wrong or (f"{name}: {theirs}, found {ours}" if theirs != ours else "")

@@ -13,9 +13,9 @@ from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK
 from headcount_hf.export.exported import Best, Exported, Rows, Sides
 from headcount_hf.pretrained.families import Codes, Config
-from headcount_hf.pretrained.languages import needs_codes, place_marks
 from headcount_hf.pretrained.library import open_tokeniser, open_whole
 from headcount_hf.pretrained.pieces import named_languages, read_pieces
+from headcount_hf.pretrained.segment import needs_codes, place_marks
 from headcount_hf.pretrained.weights import number_words
 
 

@@ -23,8 +23,7 @@ from headcount.scoring.bleu import score_corpus
 from headcount.search.translation import Search, open_own_search, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_export import POSITIONS
-from headcount_hf.export.ctranslate2_search import CTranslate2Search
+from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search
 from headcount_hf.export.exported import Sides
 from headcount_hf.export.huggingface_search import HuggingFaceSearch, open_by_tokeniser
 
@@ -40,7 +39,7 @@ class Measured(NamedTuple):
     folder: Path
     search: Search
     weights: Path
-    heads: int | None  # unmasked ones, None if the folder does not state them
+    heads: int | str  # unmasked ones, empty if the folder does not state them
 
 
 def write_measured(
@@ -58,12 +57,15 @@ def write_measured(
     the same beam and without length penalty, whose formulas differ. `bpe`: see `open_models`.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
-    sources, references = _read_sides(*texts)
+    sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
+    if len(sources) != len(references) or not sources:
+        raise UserError(
+            f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(references)}; expected as "
+            "many on both sides, and at least one"
+        )
     models, target = open_models(folders, bpe, plain)
-    works = {
-        place: {"all": partial(translate_lines, model.search, sources)}
-        for place, model in enumerate(models)
-    }
+    tasks = (partial(translate_lines, model.search, sources) for model in models)
+    works = {place: {"all": task} for place, task in enumerate(tasks)}
     timings = list(time_in_turns(works, repeats))
     spelt = list(map(target.normalise, references))
     rows, seconds = [], {}
@@ -71,26 +73,14 @@ def write_measured(
         own = [timing for timing in timings if timing.of == place]
         times = [timing.seconds for timing in own if timing.repeat]
         score = score_corpus(own[0].result[0], spelt, target.language)[0]
-        heads = "" if model.heads is None else model.heads
-        size = model.weights.stat().st_size / 1e6
         name, program = model.folder.as_posix(), model.search.facts["engine"]
-        cells = [score.score, size, *speed(len(sources), times), repeats, len(sources)]
-        rows.append([name, program, heads, *cells, score.signature])
+        cells = [score.score, model.weights.stat().st_size / 1e6, *speed(len(sources), times)]
+        cells += [repeats, len(sources), score.signature]
+        rows.append([name, program, model.heads, *cells])
         seconds[name] = times
     facts = {"beam": plain.beam, "length_penalty": 0.0, "device": "cpu", "threads": plain.threads}
     write_result(out, COLUMNS, rows, {**facts, "seconds": seconds, "provenance": origin})
     return rows
-
-
-def _read_sides(source: Path, reference: Path) -> tuple[list[str], list[str]]:
-    """Return both texts. Raises UserError unless they have equally many lines, at least one."""
-    sources, references = read_clean(source), list(clean_lines(reference))
-    if len(sources) != len(references) or not sources:
-        raise UserError(
-            f"{source} has {len(sources)} lines, {reference} has {len(references)}; expected as "
-            "many on both sides, and at least one"
-        )
-    return sources, references
 
 
 def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
@@ -126,7 +116,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
     _check_subwords(folder, pair)
     about = read_json(folder / MARK) if (folder / MARK).is_file() else {}
     positions = about.get("positions", POSITIONS)
-    heads = sum(map(sum, about["heads"].values())) if "heads" in about else None
+    heads = sum(map(sum, about["heads"].values())) if "heads" in about else ""
     if (folder / _CTRANSLATE2).is_file():
         search = CTranslate2Search(folder, sides, decode, positions)
         return Measured(folder, search, folder / _CTRANSLATE2, heads)

@@ -1,29 +1,33 @@
-"""The folder of an encoder-decoder that stays in Hugging Face's library, and text for it.
-
-They replace the folders of our own models and of segmented pairs.
-"""
+"""Folder of an encoder-decoder that stays in Hugging Face's library, its text, and its search."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
+from headcount.search.extent import search_batches
 
+from headcount.ablation.masked_bleu import Inputs, Masked
 from headcount.base.errors import UserError
-from headcount.base.folders import SIDES
+from headcount.base.ranking import Heads, head_masks
+from headcount.base.settings.decode import GenerateSettings
 from headcount.data.batches import Ids
 from headcount.data.lines import clean_lines, references
-from headcount.model.machine import pick_device
-from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.hooks.tokenised_text import TokenisedText
-from headcount_hf.pretrained.languages import check_forced
+from headcount.model.machine import batches_of, pick_device
+from headcount.model.transformer import first_device
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
+from headcount_hf.pretrained.families import check_languages
 from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole
 from headcount_hf.pretrained.pieces import check_legacy
+from headcount_hf.pretrained.segment import check_forced
 
 _BEGINS = "decoder_start_token_id"
+_ALWAYS = {"early_stopping": False, "do_sample": False}
+"""Search settings that the model's folder cannot change."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +97,11 @@ class HookedFolder:
         """Return the ids of source lines."""
         return self._ids("text", [self.languages.prefix + line for line in lines])
 
-    def lines(self, ids: torch.Tensor) -> list[str]:
-        """Return the text of ids from the search."""
-        return self.tokeniser.batch_decode(ids, skip_special_tokens=True)
-
     def target_options(self) -> dict[str, int]:
         """Return arguments of the search for the target language."""
         if not self.languages.target:
             return {}
-        language = self._language(self.tokeniser, self.languages.target)
+        language = _languages(self.tokeniser)[self.languages.target]
         (empty,) = self._ids("text_target", [""])
         # The first word of every target, or, in mBART, the start before it.
         return {"forced_bos_token_id" if empty[0] == language else _BEGINS: language}
@@ -127,19 +127,14 @@ class HookedFolder:
                 f"expected a --prefix with the code of a target language, {codes[0]} or one of "
                 f"{len(codes) - 1} more, found {self.languages.prefix!r}"
             )
-        for name in named.values():
-            self._language(tokeniser, name)
-        if named:
-            ids = {number: name for name, number in _languages(tokeniser).items()}
-            check_forced(self.path, ids, self.languages.target)
-
-    def _language(self, tokeniser: Any, name: str) -> int:
-        """Return the id of a language. Raises UserError if the tokeniser lacks it."""
         known = _languages(tokeniser)
-        if name not in known:
-            some = ", ".join(sorted(known)[:12])
-            raise self._fault(f"expected a language such as {some}, found {name!r}")
-        return known[name]
+        for name in named.values():
+            if name not in known:
+                some = ", ".join(sorted(known)[:12])
+                raise self._fault(f"expected a language such as {some}, found {name!r}")
+        if named:
+            ids = {number: name for name, number in known.items()}
+            check_forced(self.path, ids, self.languages.target)
 
     def _fault(self, words: str) -> UserError:
         return UserError(f"--model {self.path}: {words}")
@@ -162,16 +157,76 @@ class HookedTexts:
 
     def texts(self, split: str) -> tuple[Path, Path]:
         """Return source and target side of a split, plain text with a sentence a line."""
-        src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
-        return src, tgt
+        return self.path / f"{split}.src", self.path / f"{split}.tgt"
 
     def read(self, split: str) -> TokenisedText:
         """Return the pairs of a split, with the first of several references."""
-        src, tgt = (list(clean_lines(path)) for path in self.texts(split))
+        source, target = self.texts(split)
+        src, tgt = list(clean_lines(source)), list(clean_lines(target))
         if len(src) != len(tgt):
-            source, target = self.texts(split)
             raise UserError(
                 f"{source} has {len(src)} lines, {target.name} has {len(tgt)}; expected as many on "
                 "both sides"
             )
         return self.model.text(src, [references(line)[0] for line in tgt])
+
+
+@dataclass(frozen=True)
+class HookedInputs(Inputs):
+    """A model's folder, text for it, and settings of its search."""
+
+    model: HookedFolder
+    text: Path
+    pair: str  # its languages, as in en-de
+    generate: GenerateSettings
+
+    def files(self, tests: Iterable[str]) -> list[Path]:
+        """Return the files that shape translations of these test sets."""
+        return [*self.model.files, *(path for test in tests for path in self.texts(test))]
+
+    def languages(self) -> tuple[str, str]:
+        """Return the languages that the flags name."""
+        return self.pair, "as --src-lang and --tgt-lang say"
+
+    def load(self) -> "HookedModel":
+        """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
+        named = self.model.languages
+        codes = named.source or None, named.target or None
+        check_languages(self.model.path, self.pair.split("-"), codes)
+        model = self.model.load(self.generate.device)
+        self.model.check()
+        return HookedModel(self, model)
+
+
+class HookedModel(Masked):
+    """A model that translates with heads masked."""
+
+    def __init__(self, inputs: HookedInputs, model: HookedSeq2Seq):
+        """Use the tokeniser, the target language and the settings of these inputs."""
+        self.model, self.folder, self.generate = model, inputs.model, inputs.generate
+        self.grid, self.language = model.grid, inputs.pair.rpartition("-")[2]
+
+    def search(self) -> dict[str, Any]:
+        """Return settings that shape translations. The model's folder decides all others."""
+        shaping = {"beam", "length_penalty", "max_new_tokens"}
+        return {"search": "generate", **self.generate.model_dump(include=shaping), **_ALWAYS}
+
+    def translations(
+        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
+    ) -> dict[Heads, list[str]]:
+        """Return the lines, translated with every distinct set of heads masked."""
+        masks = torch.from_numpy(head_masks(sets, self.grid.size)).to(first_device(self.model))
+        rows = masks.repeat_interleave(len(lines), dim=0)
+        repeated, budget = self.folder.sources(lines) * len(sets), self.generate.batch_tokens
+        texts, settings = [""] * len(repeated), self.search()
+        options = self.folder.target_options() | {"num_beams": settings.pop("beam")} | settings
+        del options["search"]
+        with batches_of("generate", budget):
+            for numbers in search_batches(repeated, budget):
+                ids = self.model.generate([repeated[n] for n in numbers], options, rows[numbers])
+                decoded = self.folder.tokeniser.batch_decode(ids, skip_special_tokens=True)
+                for number, line in zip(numbers, decoded, strict=True):
+                    texts[number] = line
+                done(len(numbers))
+        remaining = iter(texts)
+        return {heads: list(islice(remaining, len(lines))) for heads in sets}

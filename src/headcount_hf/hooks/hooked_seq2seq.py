@@ -6,19 +6,23 @@ measures. Letters in shapes: b sentences, q query and k key positions, h heads o
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
-from headcount.data.batches import Batch, Ids
+from headcount.data.batches import Batch, Ids, ParallelText
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
 from headcount_hf.hooks.multiplied import find_outputs, multiplied_heads
-from headcount_hf.hooks.tokenised_text import Source, TokenisedText, source_length, stacked
+
+Source = Ids | Tensor
+"""Input of an encoder: ids, or features [channels, frames] of sound."""
 
 # Names of W_O by kind: BART's relatives, Whisper and T5Gemma; T5's relatives.
 _OWN = r"(?:layers\.(\d+)\.self_attn\.(?:out|o)_proj|block\.(\d+)\.layer\.0\.SelfAttention\.o)$"
@@ -30,6 +34,57 @@ _PLACES = {
     "dec_enc": rf"(?:^|\.)decoder\.{_CROSS}",
 }
 _WIDTHS = ("head_dim", "key_value_proj_dim")  # names of the width of a head
+
+
+@dataclass(frozen=True)
+class TokenisedText(ParallelText):
+    """Pairs with all ids that a tokeniser adds, such as ends and languages."""
+
+    src: list[Source]
+    tgt_in: list[Ids]  # input of the decoder, as long as `tgt`
+    pad: int
+    device: torch.device = torch.device("cpu")
+
+    def part(self, numbers: Sequence[int]) -> "TokenisedText":
+        """Return the pairs with these numbers."""
+        src, tgt, tgt_in = (
+            [side[i] for i in numbers] for side in (self.src, self.tgt, self.tgt_in)
+        )
+        return replace(self, src=src, tgt=tgt, tgt_in=tgt_in)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Lengths of source and target of every pair [2, pairs], with added ids."""
+        return np.array([[*map(source_length, self.src)], [*map(len, self.tgt)]])
+
+    def resident(self, device: torch.device) -> "TokenisedText":
+        """Return the same text with batches on a device."""
+        return replace(self, device=device)
+
+    def batch(self, indices: Sequence[int]) -> Batch:
+        """Return one padded batch of the pairs with these numbers."""
+        pairs = np.array(indices).tolist()
+        part = self.part(pairs)
+        src_lengths, tgt_lengths = part.lengths.tolist()
+        real = torch.arange(max(tgt_lengths)) < torch.tensor(tgt_lengths)[:, None]
+        sides = (
+            stacked(side, self.pad).to(self.device) for side in (part.src, part.tgt_in, part.tgt)
+        )
+        real = real.flatten().nonzero().squeeze(1).to(self.device)
+        src, tgt_in, tgt_out = (side.to(self.device) for side in sides)
+        return Batch(pairs, src_lengths, tgt_lengths, src, tgt_in, tgt_out, real)
+
+
+def source_length(source: Source) -> int:
+    """Return the number of ids or frames of a source."""
+    return source.shape[-1] if isinstance(source, Tensor) else len(source)
+
+
+def stacked(sources: Sequence[Source], pad: int) -> Tensor:
+    """Return ids [b, k], padded at the end, or features [b, channels, frames] of one length."""
+    if isinstance(sources[0], Tensor):
+        return torch.stack(list(sources))
+    return pad_sequence([torch.tensor(ids, dtype=torch.long) for ids in sources], True, pad)
 
 
 @dataclass(frozen=True)
@@ -52,12 +107,17 @@ class HookedSeq2Seq(nn.Module):
         """Find W_O of every layer. Raises UserError for an unknown architecture."""
         super().__init__()
         self.model = model
-        joined = {kind: _joined(model, place) for kind, place in _PLACES.items()}
+        joined = {kind: _joined(model, _PLACES[kind]) for kind in KINDS}
         if any(not layers or [*layers] != [*range(len(layers))] for layers in joined.values()):
-            raise _unknown(model, joined)
+            layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
+            names = {type(module).__name__ for module in model.modules()}
+            names = ", ".join(sorted(name for name in names if "Attention" in name)) or "none"
+            raise UserError(
+                f"{type(model).__name__}: expected the attention of an encoder-decoder such as "
+                f"BART, T5, T5Gemma or Whisper, found {layers} (modules: {names})"
+            )
         self._joined = {kind: [*layers.values()] for kind, layers in joined.items()}
-        counts = {kind: tuple(layer.heads for layer in self._joined[kind]) for kind in KINDS}
-        self.grid = HeadGrid(counts)
+        self.grid = HeadGrid({k: tuple(w.heads for w in ws) for k, ws in self._joined.items()})
 
     def attentions(self) -> Iterator[tuple[str, int, Joined]]:
         """Yield attention type, layer and W_O, in the flat order of the heads."""
@@ -67,10 +127,8 @@ class HookedSeq2Seq(nn.Module):
 
     def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> AbstractContextManager[None]:
         """Return a context with multiplied heads, as `multiplied_heads` does."""
-        spans = (
-            (joined.output, self.grid.span(kind, layer))
-            for kind, layer, joined in self.attentions()
-        )
+        layers = self.attentions()
+        spans = ((joined.output, self.grid.span(*place)) for *place, joined in layers)
         return multiplied_heads(spans, multiplier, beams)
 
     def text(
@@ -84,7 +142,12 @@ class HookedSeq2Seq(nn.Module):
         pad = self._id("pad_token_id")
         if start is None and not hasattr(self.model, "prepare_decoder_input_ids_from_labels"):
             start = self._id("decoder_start_token_id")
-        moved = [self._moved(ids) if start is None else [start, *ids[:-1]] for ids in targets]
+        moved = [
+            self.model.prepare_decoder_input_ids_from_labels(torch.tensor([ids]))[0].tolist()
+            if start is None
+            else [start, *ids[:-1]]
+            for ids in targets
+        ]
         return TokenisedText(list(sources), list(targets), moved, pad)
 
     def _id(self, name: str) -> int:
@@ -93,10 +156,6 @@ class HookedSeq2Seq(nn.Module):
             name = f"{type(self.model).__name__}: {name} of its config"
             raise UserError(f"{name}: expected an id, found {number}")
         return number
-
-    def _moved(self, ids: Ids) -> Ids:
-        labels = torch.tensor([ids])
-        return self.model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
 
     def logits(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
         """Return the library's scores of a batch [b, q, vocabulary]."""
@@ -190,13 +249,3 @@ def _joined(model: nn.Module, place: str) -> dict[int, Joined]:
         if width and output.in_features % width == 0:
             joined[number] = Joined(output, output.in_features // width, width)
     return joined
-
-
-def _unknown(model: nn.Module, joined: Mapping[str, dict[int, Joined]]) -> UserError:
-    layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
-    kinds = {type(module).__name__ for module in model.modules()}
-    names = ", ".join(sorted(kind for kind in kinds if "Attention" in kind))
-    return UserError(
-        f"{type(model).__name__}: expected the attention of an encoder-decoder such as BART, T5, "
-        f"T5Gemma or Whisper, found {layers} (modules: {names or 'none'})"
-    )

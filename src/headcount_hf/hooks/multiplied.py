@@ -4,20 +4,25 @@ Letters in shapes: b sentences, q positions, h heads of the model, e width of on
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+
+# Names of W_O in BERT, RoBERTa, ELECTRA and similar models, and in DistilBERT.
+_OUTPUTS = r"(?:encoder\.layer\.(\d+)\.attention\.output\.dense|"
+_OUTPUTS += r"transformer\.layer\.(\d+)\.attention\.out_lin)$"
+
 
 def find_outputs(model: nn.Module, pattern: str) -> dict[int, str]:
     """Return the name of W_O by layer, which is a group of the pattern."""
-    names = {}
-    for name, _ in model.named_modules():
-        if match := re.search(pattern, name):
-            names[next(int(group) for group in match.groups() if group)] = name
-    return names
+    matches = (re.search(pattern, name) for name, _ in model.named_modules())
+    return {int(next(filter(None, match.groups()))): match.string for match in matches if match}
 
 
 @contextmanager
@@ -32,30 +37,57 @@ def multiplied_heads(
     """
     with ExitStack() as hooks:
         for output, span in outputs if multiplier is not None else ():
-            hook = _hook(multiplier[..., span], beams)
+            hook = partial(_multiply, multiplier[..., span], beams)
             # First, so that other hooks see the multiplied input.
             hooks.enter_context(output.register_forward_pre_hook(hook, prepend=True))
         yield
 
 
-def _hook(multiplier: Tensor, beams: int) -> Callable[[nn.Module, tuple], tuple]:
-    """Return a hook that multiplies the heads of one layer by [h of the layer] or [b, h of it]."""
+def _multiply(factors: Tensor, beams: int, _: nn.Module, inputs: tuple) -> tuple:
+    """Return inputs of W_O with heads multiplied by factors [h of the layer] or [b, h of it]."""
+    context, *others = inputs  # [rows, q, h · e], with one dimension more in ProphetNet
+    factors, heads = factors.to(context.device), factors.shape[-1]
+    if factors.ndim == 2:
+        rows, sentences = len(context), len(factors)
+        if rows not in (sentences, sentences * beams):
+            raise ValueError(
+                f"head multiplier: expected a row for every sentence, found {sentences} for "
+                f"{rows} rows of a search with {beams} beams"
+            )
+        factors = factors.repeat_interleave(rows // sentences, 0)
+        factors = factors.unflatten(0, (-1, *[1] * (context.ndim - 2)))
+    finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
+    scaled = context.unflatten(-1, (heads, -1)) * factors[..., None].to(finer)
+    return (scaled.flatten(-2).to(context.dtype), *others)
 
-    def multiply(_: nn.Module, inputs: tuple) -> tuple:
-        context, *others = inputs  # [rows, q, h · e], with one dimension more in ProphetNet
-        factors = multiplier.to(context.device)
-        if factors.ndim == 2:
-            rows, sentences = len(context), len(factors)
-            if rows not in (sentences, sentences * beams):
-                raise ValueError(
-                    f"head multiplier: expected a row for every sentence, found {sentences} for "
-                    f"{rows} rows of a search with {beams} beams"
+
+class HookedEncoder:
+    """An encoder whose heads, all of type `enc_self`, can be multiplied."""
+
+    def __init__(self, model: nn.Module, heads: int):
+        """Find W_O in layers of `heads` heads. Raises UserError for an unknown architecture."""
+        self.model = model
+        names = find_outputs(model, _OUTPUTS)
+        if not names or sorted(names) != list(range(len(names))):
+            raise UserError(
+                f"{type(model).__name__}: expected the attention of a BERT, RoBERTa, ELECTRA or "
+                f"DistilBERT, found {len(names)} such layers; take another model"
+            )
+        for name, module in model.named_modules():  # ConvBERT's convolution enters W_O, too
+            if (own := getattr(module, "num_attention_heads", heads)) != heads:
+                raise UserError(
+                    f"{type(model).__name__}: expected {heads} heads in {name}, as its "
+                    f"configuration says, found {own}; take another model"
                 )
-            factors = factors.repeat_interleave(rows // sentences, 0)
-            factors = factors.unflatten(0, (-1, *[1] * (context.ndim - 2)))
-        finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
-        by_head = context.unflatten(-1, (multiplier.shape[-1], -1))
-        scaled = by_head * factors[..., None].to(finer)
-        return (scaled.flatten(-2).to(context.dtype), *others)
+        self.outputs = [model.get_submodule(names[layer]) for layer in sorted(names)]
+        self.grid = HeadGrid({"enc_self": (heads,) * len(names), "dec_self": (), "dec_enc": ()})
 
-    return multiply
+    def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
+        """Return a context that multiplies heads as `multiplied_heads` does."""
+        spans = (self.grid.span("enc_self", layer) for layer in range(len(self.outputs)))
+        return multiplied_heads(zip(self.outputs, spans, strict=True), multiplier)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return next(self.model.parameters()).device

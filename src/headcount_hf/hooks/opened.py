@@ -21,18 +21,11 @@ HOOKED = (
     flag("--prefix", "text in front of every source for a Hugging Face model", default=""),
 )
 """Flags of a Hugging Face model that is measured."""
-_LONGEST = "--max-new-tokens"
-_SEARCH = ("[--src-lang]", "[--tgt-lang]")
+_LONGEST = {"metavar": "X", "dest": "--max-new-tokens", "default": argparse.SUPPRESS}
 SEARCHED = (
     *HOOKED,
-    *_SEARCH,
-    flag(
-        f"[{_LONGEST}]",
-        "longest output of a Hugging Face model (subwords)",
-        metavar="X",
-        dest=_LONGEST,
-        default=argparse.SUPPRESS,
-    ),
+    *("[--src-lang]", "[--tgt-lang]"),
+    flag("[--max-new-tokens]", "longest output of a Hugging Face model (subwords)", **_LONGEST),
 )
 """Flags of a Hugging Face model that translates."""
 
@@ -59,10 +52,10 @@ def open_inputs(args: Flags, decode: DecodeSettings) -> tuple[Inputs, dict[str, 
     if not is_hooked(args.model):
         _check_flags(args, (), _names(SEARCHED))
         return MaskedInputs(*open_model(args, decode.threads), args.text, decode), {}
-    from headcount_hf.hooks.hooked_bleu import HookedInputs
+    from headcount_hf.hooks.hooked_folder import HookedInputs
 
-    keys = decode.model_fields_set - GenerateSettings.model_fields.keys()
-    ours = [f"--{key.replace('_', '-')}" for key in sorted(keys)]
+    keys = sorted(decode.model_fields_set - GenerateSettings.model_fields.keys())
+    ours = [f"--{key.replace('_', '-')}" for key in keys]
     _check_flags(args, ("--src-lang", "--tgt-lang"), ("--bpe", *ours))
     generate = from_flags(args, GenerateSettings)
     model, facts = _open_hooked(args, generate.threads)

@@ -19,9 +19,8 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import LARGEST, refuse
 
 CONFIG = "config.json"
-TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
-_OF_TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
+TOKENIZER = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json", "tokenizer.json")
 EPSILON = 1e-5
 """Epsilon of layer norm in all families: PyTorch's default, which no config states."""
 
@@ -38,6 +37,7 @@ Size = Annotated[int, Field(ge=1, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Id = Annotated[int, Field(ge=0)]
 _HEADS = "encoder_attention_heads"
+_DEFAULTS = ("scale_embedding", "attention_dropout")  # of the library's config class
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Family:
     """Marian's (ours with the columns in another order), M2M100's, or a learnt table."""
     embedding_norm: bool = False
     output_bias: bool = True
-    scale_embedding: bool = False  # this and the next: defaults of the library's config class
+    scale_embedding: bool = False
     attention_dropout: float = 0.0
 
 
@@ -96,19 +96,14 @@ class Config(BaseModel):
         try:
             values = json.loads(path.read_bytes())
             kind = values["model_type"]
-        except FileNotFoundError as fault:
-            raise UserError(f"{path}: expected the config of a model, found no file") from fault
-        except (ValueError, TypeError, KeyError) as fault:
-            raise UserError(f"{path}: damaged, or not the config of a model ({fault})") from fault
+        except (OSError, ValueError, TypeError, KeyError) as fault:
+            raise UserError(f"{path}: expected the config of a model ({fault!r})") from fault
         if kind not in list(FAMILIES):  # a list in the file cannot be a key
             expected = ", ".join(FAMILIES)
             raise UserError(f"{path}: model_type: expected one of {expected}, found {kind!r}")
-        family = FAMILIES[kind]
-        values = {
-            "scale_embedding": family.scale_embedding,
-            "attention_dropout": family.attention_dropout,
-        } | values
-        return checked(cls, values | {"folder": folder}, lambda key: f"{path}: {keyed(key)}")
+        defaults = {key: getattr(FAMILIES[kind], key) for key in _DEFAULTS}
+        values = defaults | values | {"folder": folder}
+        return checked(cls, values, lambda key: f"{path}: {keyed(key)}")
 
     @model_validator(mode="after")
     def _check(self) -> "Config":
@@ -171,15 +166,9 @@ def check_sizes(folder: Path, settings: ModelSettings) -> None:
 
 def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] = ()) -> str:
     """Return every key but `free` ones in which settings differ from a config, with both values."""
-    without = {*CHOSEN, *free}
-    ours, theirs = settings.model_dump(exclude=without), config.settings().model_dump()
+    ours, theirs = settings.model_dump(exclude={*CHOSEN, *free}), config.settings().model_dump()
     wrong = (f"{key}: {theirs[key]}, found {ours[key]}" for key in ours if theirs[key] != ours[key])
     return "; ".join(wrong)
-
-
-def settings_files(folder: Path) -> list[Path]:
-    """Return the files with settings of a tokenizer and the tokens that were added to it."""
-    return [folder / name for name in _OF_TOKENIZER if (folder / name).exists()]
 
 
 def stated(path: Path, key: str) -> Any:

@@ -1,12 +1,15 @@
-"""Import of pretrained models, from folder to folder."""
+"""Import of pretrained models, from folder to folder, and comparison with the library."""
 
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
@@ -15,7 +18,10 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE
+from headcount.data.batches import Ids, ParallelText
 from headcount.data.fetching.models import RECORD
+from headcount.data.sentencepieces import read_marks
+from headcount.data.vocabulary import BOS, EOS
 from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.model_folder import ModelFolder
@@ -23,22 +29,112 @@ from headcount.store.pair_folder import PairFolder
 from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.score import mean_loss
 from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
-from headcount_hf.pretrained.check import compare_with_library
 from headcount_hf.pretrained.families import Config, check_sizes
-from headcount_hf.pretrained.languages import GENERATION, Placement, place_marks
-from headcount_hf.pretrained.library import input_files, no_weights
+from headcount_hf.pretrained.library import whole_files
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
-from headcount_hf.pretrained.segment import LANGUAGE_CODES
+from headcount_hf.pretrained.segment import (
+    EXAMPLES,
+    GENERATION,
+    LANGUAGE_CODES,
+    Placement,
+    place_marks,
+)
 from headcount_hf.pretrained.weights import Imported, Numbering, import_model, number_words
+
+_PAIRS = 8
+_LARGEST_GAP = 1e-4
+"""Largest difference of scores, as a share of the largest score: 100 times the rounding error."""
+
+
+def compare_with_library(
+    imported: Imported, text: ParallelText, pair: PairFolder | None = None
+) -> dict[str, Any]:
+    """Return the largest difference from the library's scores, for `import.json`.
+
+    The library's tokeniser reads the lines that `pair` keeps. Without such lines, its module reads
+    the first pairs of `text`. Raises UserError for a different id or score.
+    """
+    import transformers
+
+    version, longest = f"transformers {transformers.__version__}", imported.longest - 2
+    lines = list(_read_lines(imported, pair)) if pair and imported.tokeniser else []
+    first = list(zip(text.src, text.tgt, strict=True))[:_PAIRS]
+    compared = lines or [(src[:longest], tgt[:longest]) for src, tgt in first]
+    gaps = [_gap(imported, *ids) for ids in compared if max(map(len, ids)) <= longest]
+    gap, size = torch.tensor([(0.0, 0.0), *gaps]).amax(0).tolist()
+    if not gap <= _LARGEST_GAP * size:  # nan, too
+        raise UserError(
+            f"{imported.folder}: expected the scores of {version}, found differences of up to "
+            f"{gap:.1e} where scores reach {size:.1f}; this model cannot be imported"
+        )
+    reader = f"{len(lines)} pairs of lines, by {type(imported.tokeniser).__name__}"
+    return {
+        "library": version,
+        "text": reader if lines else "not compared: no lines were kept when it was cut",
+        "pairs": len(gaps),
+        "largest_gap": float(f"{gap:.1e}"),
+        "largest_score": round(size, 1),
+    }
+
+
+def _read_lines(imported: Imported, pair: PairFolder) -> Iterator[tuple[Ids, Ids]]:
+    """Yield lines as our ids, but those with special pieces. Raises UserError for other ids."""
+    tokeniser, about, cutters = imported.tokeniser, pair.segmentation(), pair.segmenters()
+    src, tgt = (read_marks(about, side) for side in (0, 1))
+    ends = {tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token}
+    hidden = ends.union(src.special, tgt.special) - {*src.words}
+    code = src.before if imported.theirs.config.model_type == "marian" else ()
+    for lines in about.get(EXAMPLES, ()):
+        if any(name in line for name in hidden for line in lines):
+            continue
+        texts = [side.normalise(line) for side, line in zip(cutters, lines, strict=True)]
+        ours = [side.encode(line) for side, line in zip(cutters, lines, strict=True)]
+        read = tokeniser(" ".join([*code, texts[0]])), tokeniser(text_target=texts[1])
+        sides = zip(("source", "target"), texts, read, _theirs(imported, *ours), strict=True)
+        for side, line, expected, ids in sides:
+            place = f"{imported.folder}: {side} line {line!r}"
+            _check_ids(place, tokeniser, expected["input_ids"], ids)
+        yield ours[0], ours[1]
+
+
+def _theirs(imported: Imported, src: Ids, tgt: Ids) -> tuple[Ids, Ids]:
+    """Return the library's ids with ends, and in mBART with the language's code."""
+    inputs = [imported.src_rows[i] for i in [*src, EOS]]
+    labels = [imported.tgt_rows[i] for i in [*tgt, EOS]]
+    is_moved = imported.src_rows[EOS] != imported.tgt_rows[EOS]
+    return inputs, [*labels, imported.tgt_rows[BOS]] if is_moved else labels
+
+
+def _check_ids(line: str, tokeniser: Any, expected: Ids, ours: Ids) -> None:
+    """Raise UserError naming the first token of a line that differs."""
+    for place, ids in enumerate(zip_longest(expected, ours), start=1):
+        if ids[0] != ids[1]:
+            names = ["no more" if i is None else tokeniser.convert_ids_to_tokens(i) for i in ids]
+            raise UserError(
+                f"{line}: token {place}: expected {names[0]!r} ({ids[0]}), as "
+                f"{type(tokeniser).__name__} reads it, found {names[1]!r} ({ids[1]}); leave the "
+                "line out if its characters are odd, else this model cannot be imported"
+            )
+
+
+@torch.inference_mode()
+def _gap(imported: Imported, src: Ids, tgt: Ids) -> tuple[float, float]:
+    """Return the largest difference of a score of one pair, and the largest score."""
+    model, rows = imported.model, torch.tensor(imported.tgt_rows)
+    inputs, labels = (torch.tensor([ids]) for ids in _theirs(imported, src, tgt))
+    words = torch.tensor([[BOS, *tgt]])
+    states = model.decode(words, model.encode(torch.tensor([[*src, EOS]])))
+    known = torch.arange(len(rows)) != BOS  # BOS is not a word of theirs
+    scores = model.logits(states)[0][:, known]
+    expected = imported.theirs(input_ids=inputs, labels=labels).logits[0, : words.shape[1]]
+    expected = expected[:, rows[known]]
+    return float((expected - scores).abs().max()), float(expected.abs().max())
 
 
 def imported_files(folder: Path) -> list[Path]:
     """Return the files that a pretrained model is read from. Raises UserError without a model."""
     Config.read(folder)
-    paths = input_files(folder, PRETRAINED_SOURCES)
-    if not any(path.suffix == ".safetensors" for path in paths):
-        raise no_weights(folder)
-    return paths
+    return whole_files(folder, PRETRAINED_SOURCES)
 
 
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
@@ -83,7 +179,6 @@ def write_imported_run(
 
     It has the files of a training, with one row in curves.csv, and import.json with the origin and
     the comparison with the library. `train` gives device and batch budget.
-    Raises UserError as `imported_start` does.
     """
     imported, check = _import_checked(folder, pair, settings)
     model = imported.model.to(pick_device(train.device))
@@ -96,7 +191,18 @@ def write_imported_run(
     facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
     facts |= {**pair.subwords(), "provenance": origin}
     ModelFolder(out / "model").save(model, dict(model.named_parameters()), facts)
-    facts = _source(folder) | {"stored_as": imported.format, "check": check}
+    record, search = folder / RECORD, folder / GENERATION  # the search settings of its makers
+    known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
+    paths = imported_files(folder)
+    facts = {
+        "model": known["model"],
+        "revision": known["revision"],
+        "model_type": Config.read(folder).model_type,
+        "files": {p.name: {"sha256": sha256(p), "bytes": p.stat().st_size} for p in paths},
+        "generation": read_json(search) if search.exists() else None,
+        "stored_as": imported.format,
+        "check": check,
+    }
     write_json(out / "import.json", facts)
 
 
@@ -114,27 +220,14 @@ def _import_checked(
     return replace(imported, model=model.eval()), check
 
 
-def _source(folder: Path) -> dict[str, Any]:
-    """Return where a model comes from, its files, and its makers' search settings."""
-    record, search = folder / RECORD, folder / GENERATION
-    known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
-    return {
-        "model": known["model"],
-        "revision": known["revision"],
-        "model_type": Config.read(folder).model_type,
-        "files": {
-            path.name: {"sha256": sha256(path), "bytes": path.stat().st_size}
-            for path in imported_files(folder)
-        },
-        "generation": read_json(search) if search.exists() else None,
-    }
-
-
 def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
     """Return pieces, marks and ids of a model. Raises UserError for a pair of other pieces."""
     config, about = Config.read(folder), pair.segmentation()
+    fault = (
+        f"{pair.path}: expected text cut into the pieces of {folder} by scripts/segment.py, found "
+    )
     if LANGUAGE_CODES not in about:
-        raise _other_pieces(folder, pair, "subwords of a model that was trained here")
+        raise UserError(fault + "subwords of a model that was trained here")
     pieces = read_pieces(config, about[LANGUAGE_CODES])
     placement = place_marks(config, pieces, about[LANGUAGE_CODES])
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
@@ -143,16 +236,9 @@ def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]
         names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
         others = own[side].pieces(range(len(own[side])))
         if names != others:
-            wrong = f"{len(others)} others of {SIDES[side]} (expected {len(names)})"
-            raise _other_pieces(folder, pair, wrong)
+            count = f"{len(others)} others of {SIDES[side]} (expected {len(names)})"
+            raise UserError(fault + count)
     return pieces, placement, numbering
-
-
-def _other_pieces(folder: Path, pair: PairFolder, wrong: str) -> UserError:
-    return UserError(
-        f"{pair.path}: expected text cut into the pieces of {folder}, found {wrong}; "
-        "run scripts/segment.py"
-    )
 
 
 def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:

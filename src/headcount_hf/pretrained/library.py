@@ -4,7 +4,7 @@ Code of a folder never runs: weights are read as safetensors, and Python files a
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
-"""Arguments for every folder: nothing is downloaded, and code beside the files does not run."""
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Every tokeniser of the library has at least one of these files."""
@@ -45,24 +44,27 @@ def of_hugging_face(package: str, kind: Kind) -> Any:
     return theirs
 
 
-def no_weights(name: Path | str) -> UserError:
-    """Return the fault of a model that has only pickled weights, which can run code."""
-    return UserError(
-        f"{name}: expected weights as .safetensors, found none; pickles (.bin, .pt) are not read. "
-        "Convert the model by save_pretrained"
-    )
-
-
 def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
     """Return the files that a model and its tokeniser are read from."""
     paths = {path for kind in kinds for path in folder.glob(kind)}
     return sorted(path for path in paths if path.name != RECORD)
 
 
+def whole_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+    """Return `input_files`. Raises UserError for pickled weights alone, which can run code."""
+    paths = input_files(folder, kinds)
+    if not any(path.suffix == ".safetensors" for path in paths):
+        raise UserError(
+            f"{folder}: expected weights as .safetensors, found none; pickles (.bin, .pt) are not "
+            "read. Convert the model by save_pretrained"
+        )
+    return paths
+
+
 def stored_formats(folder: Path) -> dict[str, str]:
     """Return each weight's format, as `float16`. Raises UserError for quantised weights."""
     formats = {}
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in whole_files(folder, ["*.safetensors"]):
         try:
             with safetensors.safe_open(path, "pt") as file:
                 kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
@@ -75,8 +77,6 @@ def stored_formats(folder: Path) -> dict[str, str]:
                     "model before it was quantised"
                 )
             formats[name] = _FORMATS[kind]
-    if not formats:
-        raise no_weights(folder)
     return formats
 
 
@@ -92,13 +92,14 @@ def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
     return _opened(theirs.AutoTokenizer, folder, kind, more)
 
 
-def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[str], list[str]]:
-    """Return the model of a folder in fp32, names of missing weights, and of unknown ones.
+def open_model(
+    folder: Path, kind: Kind, needed: str = "", **more: Any
+) -> tuple[nn.Module, list[str]]:
+    """Return the model of a folder in fp32, and names of unknown weights.
 
-    The library makes up missing weights and ignores unknown ones. `more`: its arguments.
-
-    Raises UserError for a folder without a model of this kind, and for pickled, quantised,
-    misshapen or non-finite weights, and EnvironmentFault where the library is missing.
+    Raises UserError for a folder without a model of this kind, for pickled, quantised, misshapen or
+    non-finite weights, and for a missing weight with `needed` in its name, which the library would
+    make up. Raises EnvironmentFault where the library is missing. `more`: its arguments.
     """
     theirs = of_hugging_face("transformers", kind)
     stored = stored_formats(folder)
@@ -113,15 +114,23 @@ def open_model(folder: Path, kind: Kind, **more: Any) -> tuple[nn.Module, list[s
     for name, weight in model.state_dict().items():
         if not torch.isfinite(weight).all():
             raise UserError(f"{folder}: {name}: expected finite numbers, found NaN or infinity")
-    missing = {*report["missing_keys"], *_lacking_output(folder, model, stored)}
-    return model.eval(), sorted(missing), sorted(report["unexpected_keys"])
+    missing, output = set(report["missing_keys"]), model.get_output_embeddings()
+    config = json.loads((folder / CONFIG).read_bytes())
+    if output is not None and config.get("tie_word_embeddings") is False:
+        # The library would tie an output layer that is missing.
+        place = next(name for name, module in model.named_modules() if module is output)
+        missing |= {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
+    if lacking := sorted(name for name in missing if needed in name):
+        raise UserError(
+            f"{folder}: the weights lack {lacking[0]}, which the library would draw at random or "
+            "copy from the embedding; take a whole model that was trained for this task"
+        )
+    return model.eval(), sorted(report["unexpected_keys"])
 
 
 def open_whole(folder: Path) -> nn.Module:
     """Return an encoder-decoder. Raises UserError for missing weights or another model's."""
-    model, missing, unknown = open_model(folder, SEQ2SEQ)
-    if missing:
-        raise drawn_at_random(folder, missing[0])
+    model, unknown = open_model(folder, SEQ2SEQ)
     # Tables of positions that the library computes itself may be there.
     if others := [name for name in unknown if "embed_positions.weight" not in name]:
         raise UserError(
@@ -129,14 +138,6 @@ def open_whole(folder: Path) -> nn.Module:
             f"more, the first of them {others[0]}"
         )
     return model
-
-
-def drawn_at_random(folder: Path, weight: str) -> UserError:
-    """Return the fault of a folder that lacks a weight."""
-    return UserError(
-        f"{folder}: the weights lack {weight}, which the library would draw at random or copy from "
-        "the embedding; take a whole model that was trained for this task"
-    )
 
 
 def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
@@ -153,15 +154,6 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
             f"{folder}: expected a whole {kind.name} and its tokeniser that need no code of their "
             f"own: {' '.join(str(fault).split())[:200]}; the files there are {files}"
         ) from fault
-
-
-def _lacking_output(folder: Path, model: nn.Module, stored: Collection[str]) -> set[str]:
-    """Return the missing weight of an untied output layer, which the library would tie."""
-    config, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
-    if output is None or config.get("tie_word_embeddings") is not False:
-        return set()
-    place = next(name for name, module in model.named_modules() if module is output)
-    return {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
 
 
 @torch.no_grad()

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.settings.checking import shown
-from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, RunningPieces, make_pieces
+from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
 from headcount_hf.pretrained.families import TOKENIZER_CONFIG, Codes, Config, stated
@@ -32,14 +32,11 @@ _ROLES = {
 """Names of special pieces of a family: languages, or masks of pretraining."""
 _UNREAD = ("auto_map", "split_special_tokens", "sp_model_kwargs", "do_lower_case")
 """Settings with which the library cuts text in a way that is not supported here."""
-_FILLED_UP = 128
-"""Largest multiple to which embeddings are filled up with unused rows."""
-_HIDDEN = "\n"
-"""Prefix of the names of special pieces, so that no text is cut into them."""
+_FILLED_UP = 128  # largest multiple to which embeddings are filled up with unused rows
+_HIDDEN = "\n"  # prefix of the names of special pieces, so that no text is cut into them
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """The subwords of one side."""
 
     model: bytes  # SentencePiece model or tokenizer.json, as in a pair's folder
@@ -58,10 +55,6 @@ class Pieces:
     special: list[str]  # names of pieces that are not text
     languages: dict[str, str]  # piece of a language, by its code
     words: dict[str, str]  # pattern of every added token that is cut whole
-
-    def cutter(self, side: int, language: str, marks: Marks) -> RunningPieces:
-        """Return the segmenter of a side, without ids."""
-        return make_pieces(self.unit, language, self.sides[side].model, Vocabulary([]), marks)
 
     def vocabulary(self, side: int, rows: list[int], counts: Counter[str]) -> Vocabulary:
         """Return the pieces of a side in the order of our ids, with their counts in a text."""
@@ -187,7 +180,11 @@ def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[s
     for name, number in ids.items():
         if type(number) is not int or not 0 <= number < size:
             yield f"{name!r}: expected an id from 0 to {size - 1}, found {shown(number)}"
-    for name, number in _stated_ids(config.folder):
+    table = stated(config.folder / TOKENIZER_CONFIG, "added_tokens_decoder") or {}
+    added = [(token["content"], int(number)) for number, token in table.items()]
+    older = config.folder / "added_tokens.json"
+    added += json.loads(older.read_bytes()).items() if older.exists() else ()
+    for name, number in added:
         if ids.get(name) != number:
             yield f"added token {name!r}: expected the id {number}, found {ids.get(name)}"
     for key, number in (("eos", config.eos_token_id), ("unk", tokeniser.unk_token_id)):
@@ -204,11 +201,3 @@ def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[s
             f"expected a piece for every one of the {size} words of {config.path}, found none for "
             f"{len(without)}, the first of them {without[0]} (the last {_FILLED_UP} may be unused)"
         )
-
-
-def _stated_ids(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield name and id of every added token in the folder's files."""
-    table = stated(folder / TOKENIZER_CONFIG, "added_tokens_decoder") or {}
-    yield from ((token["content"], int(number)) for number, token in table.items())
-    older = folder / "added_tokens.json"
-    yield from json.loads(older.read_bytes()).items() if older.exists() else ()

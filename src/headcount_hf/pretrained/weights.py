@@ -21,26 +21,19 @@ from headcount_hf.pretrained.library import compute_sinusoids, open_whole, store
 CLOSED = -1e3
 """Score of BOS, which is not one of their words. Its exp is 0, and the smoothed loss is finite."""
 
-FIRST_POSITION = 2
-"""Row of the first position in BART's tables."""
-
+FIRST_POSITION = 2  # row of the first position in BART's tables
 _SIDES = ("encoder", "decoder")
 _BIAS = "final_logits_bias"
 _PARTS = (
-    ("attention.inputs", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), 1, None),
-    ("attention.output", ("self_attn.out_proj",), 0, 0),
-    ("around_attention.norm", ("self_attn_layer_norm",), 0, 0),
-    (
-        "cross.inputs",
-        ("encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj"),
-        1,
-        None,
-    ),
-    ("cross.output", ("encoder_attn.out_proj",), 0, 0),
-    ("around_cross.norm", ("encoder_attn_layer_norm",), 0, 0),
-    ("feed_forward.inner", ("fc1",), 1, None),
-    ("feed_forward.outer", ("fc2",), 0, 0),
-    ("around_feed_forward.norm", ("final_layer_norm",), 0, 0),
+    ("attention.inputs", "self_attn.q_proj self_attn.k_proj self_attn.v_proj", 1, None),
+    ("attention.output", "self_attn.out_proj", 0, 0),
+    ("around_attention.norm", "self_attn_layer_norm", 0, 0),
+    ("cross.inputs", "encoder_attn.q_proj encoder_attn.k_proj encoder_attn.v_proj", 1, None),
+    ("cross.output", "encoder_attn.out_proj", 0, 0),
+    ("around_cross.norm", "encoder_attn_layer_norm", 0, 0),
+    ("feed_forward.inner", "fc1", 1, None),
+    ("feed_forward.outer", "fc2", 0, 0),
+    ("around_feed_forward.norm", "final_layer_norm", 0, 0),
 )
 """Modules of a layer of our model, their modules that it stacks, and the axes of the model's width
 in weight and bias, along which the order may differ."""
@@ -60,7 +53,7 @@ def links(config: Config) -> Iterator[Link]:
         for layer in range(getattr(config, f"{side}_layers")):
             for ours, theirs, *axes in _PARTS:
                 if side == "decoder" or "cross" not in ours:
-                    names = [f"model.{side}.layers.{layer}.{name}" for name in theirs]
+                    names = [f"model.{side}.layers.{layer}.{name}" for name in theirs.split()]
                     yield from _weight_and_bias(f"{side}.{layer}.{ours}", names, *axes)
 
 
@@ -140,9 +133,8 @@ def number_words(
         others = (row for row in range(words) if row not in taken)
         rows.append([pad, start, last, unknown, *others])
     # One id of ours cannot stand for two of theirs in one embedding.
-    return Numbering(
-        (rows[0], rows[1]), joint=config.share_encoder_decoder_embeddings and src_end == end
-    )
+    joint = config.share_encoder_decoder_embeddings and src_end == end
+    return Numbering((rows[0], rows[1]), joint)
 
 
 def _ours(
@@ -153,33 +145,25 @@ def _ours(
     src, tgt = (weights[_embedding(side)] for side in _SIDES)
     yield "own_src_embedding.weight", src[src_rows][:, order]
     yield "tgt_embedding.weight", tgt[tgt_rows][:, order]
-    bias = torch.zeros(len(tgt_rows))
-    if config.family.output_bias:
-        bias = weights[_BIAS][0, tgt_rows]
+    has_bias = config.family.output_bias
+    bias = weights[_BIAS][0, tgt_rows] if has_bias else torch.zeros(len(tgt_rows))
     bias[BOS] = CLOSED
     yield "output_bias", bias
-    if config.family.positions != "sinusoids":
-        for number, side in enumerate(_SIDES):
-            yield f"position_tables.{number}", _positions(theirs, config, side)
+    first, last = config.pad_token_id + 1, config.max_position_embeddings
+    for number, side in enumerate(_SIDES):
+        module, name = getattr(theirs.model, side).embed_positions, f"position_tables.{number}"
+        if config.family.positions == "table":
+            yield name, module.weight[FIRST_POSITION:]
+        elif config.family.positions == "shifted_sinusoids":
+            waves = module.get_embedding(first + last, config.d_model, config.pad_token_id)
+            yield name, waves[first:]
     for name, parts, axis in links(config):
         yield name, _reordered(torch.cat([weights[part] for part in parts]), axis, order)
 
 
-def _positions(theirs: nn.Module, config: Config, side: str) -> Tensor:
-    """Return the vectors [p, d] from the first position on."""
-    module, count = getattr(theirs.model, side).embed_positions, config.max_position_embeddings
-    if config.family.positions == "table":
-        return module.weight[FIRST_POSITION:]
-    first = config.pad_token_id + 1
-    return module.get_embedding(first + count, config.d_model, config.pad_token_id)[first:]
-
-
 @torch.no_grad()
 def fill_theirs(
-    theirs: nn.Module,
-    model: Transformer,
-    config: Config,
-    ids: Sequence[Sequence[int]],
+    theirs: nn.Module, model: Transformer, config: Config, ids: Sequence[Sequence[int]]
 ) -> None:
     """Copy our model into one of the library, with our id of each of their words."""
     into, ours = theirs.state_dict(), dict(model.named_parameters())

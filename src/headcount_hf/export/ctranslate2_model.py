@@ -1,0 +1,241 @@
+"""Our model as a CTranslate2 model, the same function, and search by CTranslate2 in place of ours.
+
+CTranslate2 wants one head count per side, and at least one head. Zero rows in W_Q, W_K and W_V and
+zero columns in W_O fill layers up that have fewer. It gives as many hypotheses as the beam is wide,
+and our length penalty decides among them. For other differences see docs/guides/export.md.
+
+On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
+products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
+without a warning. MKL was right on an AMD Zen 3. CTranslate2 reads the choice when it is imported.
+"""
+
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headcount.base.errors import EnvironmentFault, UserError, optional_package
+from headcount.base.settings.decode import DecodeSettings, TranslateSettings
+from headcount.data.batches import Ids
+from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from headcount.deployment.deployed import Deployed
+from headcount.model.attention import MultiHeadAttention, sinusoids
+from headcount.model.layers import DecoderLayer, Residual
+from headcount.model.transformer import Transformer
+from headcount.search.beam_search import NOT_FINITE
+from headcount.search.translation import Mask, Search, open_own_search
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+from headcount_hf.export.exported import Best, Exported, Sides
+
+POSITIONS = 1024
+"""Longest source and target, EOS counted, of a model with sinusoidal positions."""
+
+_PATIENCE = 1.5
+"""Hypotheses that must end before a sentence is finished, as a multiple of the beam. Our search
+continues while another hypothesis may win, so that 1 would miss some."""
+_ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
+
+
+def _is_narrow() -> bool:
+    """Return True for an x86 processor without AVX-512."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return platform.machine() in ("x86_64", "AMD64") and not capability.startswith("AVX512")
+
+
+def load_ctranslate2() -> ModuleType:
+    """Return the package. Raises EnvironmentFault with the line that installs it."""
+    if _is_narrow():
+        os.environ.setdefault("CT2_USE_MKL", "1")
+    return optional_package("ctranslate2", "CTranslate2 models", "run: pip install -e '.[export]'")
+
+
+def refuse_overflow(package: ModuleType) -> None:
+    """Raise EnvironmentFault if its int8 would overflow: on x86 CPUs, only MKL offers int16."""
+    if _is_narrow() and "int16" not in package.get_supported_compute_types("cpu"):
+        raise EnvironmentFault(
+            "int8: expected CTranslate2 to multiply by MKL on this processor without AVX-512, "
+            "found oneDNN, whose int8 overflows; set CT2_USE_MKL=1, or take engine ctranslate2"
+        )
+
+
+def export_shape(model: Transformer) -> tuple[int, int, int]:
+    """Return heads of every encoder layer and every decoder layer, and positions, of an export."""
+    counts = model.grid.counts
+    decoder = max(1, *counts["dec_self"], *counts["dec_enc"])
+    return max(1, *counts["enc_self"]), decoder, model.settings.position_table or POSITIONS
+
+
+def export(model: Transformer, src_words: Vocabulary, tgt_words: Vocabulary, folder: Path) -> None:
+    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS."""
+    specs, settings = load_ctranslate2().specs, model.settings
+    shape = {
+        "pre_norm": settings.norm == "pre",
+        "head_dim": settings.head_width,
+        "activation": getattr(specs.Activation, _ACTIVATIONS[settings.activation]),
+        "layernorm_embedding": settings.embedding_norm,
+    }
+    heads = export_shape(model)
+    spec = specs.TransformerSpec(
+        specs.TransformerEncoderSpec(len(model.encoder), heads[0], **shape),
+        specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape),
+    )
+    spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = settings.scale_embedding
+    spec.config.layer_norm_epsilon = settings.norm_epsilon
+    spec.config.add_source_eos = True
+    spec.register_source_vocabulary(src_words.pieces(range(len(src_words))))
+    spec.register_target_vocabulary(tgt_words.pieces(range(len(tgt_words))))
+    bos, spec.config.eos_token, spec.config.unk_token = tgt_words.pieces((BOS, EOS, UNK))
+    spec.config.bos_token = spec.config.decoder_start_token = bos
+    with torch.no_grad():
+        spec.encoder.embeddings[0].weight = model.src_embedding.weight
+        spec.decoder.embeddings.weight = model.tgt_embedding.weight
+        spec.decoder.projection.weight = model.tgt_embedding.weight
+        if model.output_bias is not None:
+            spec.decoder.projection.bias = model.output_bias
+        for side, into in enumerate((spec.encoder, spec.decoder)):
+            tables = model.position_tables
+            waves = sinusoids(POSITIONS, settings.d_model)  # [p, d], as a table
+            into.position_encodings.encodings = tables[side] if tables else waves
+            if settings.embedding_norm:
+                _fill_norm(into.layernorm_embedding, model.embedding_norms[side])
+        _fill_side(spec.encoder, model.encoder, model.encoder_norm, heads[0])
+        _fill_side(spec.decoder, model.decoder, model.decoder_norm, heads[1])
+    spec.validate()
+    spec.optimize()
+    folder.mkdir(parents=True, exist_ok=True)
+    spec.save(str(folder))
+
+
+def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: int) -> None:
+    """Fill the layers, and the last norm of pre-norm models."""
+    if isinstance(last_norm, nn.LayerNorm):
+        _fill_norm(spec.layer_norm, last_norm)
+    for into, layer in zip(spec.layer, layers, strict=True):
+        _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads)
+        if isinstance(layer, DecoderLayer):
+            _fill_attention(into.attention, layer.cross, layer.around_cross, heads)
+        inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
+        for linear, ours in ((into.ffn.linear_0, inner), (into.ffn.linear_1, outer)):
+            linear.weight, linear.bias = ours.weight, ours.bias
+        _fill_norm(into.ffn.layer_norm, layer.around_feed_forward.norm)
+
+
+def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, heads: int) -> None:
+    """Fill W_Q, W_K and W_V, in one matrix for self-attention, else W_Q alone."""
+    missing = (heads - attention.heads) * attention.d_head
+    parts = [slice(0, 3)] if len(spec.linear) == 2 else [slice(0, 1), slice(1, 3)]
+    for linear, part in zip(spec.linear, parts, strict=False):
+        for name in ("weight", "bias"):
+            blocks = getattr(attention.inputs, name).chunk(3)[part]
+            setattr(linear, name, torch.cat([_with_zero_rows(b, missing) for b in blocks]))
+    spec.linear[-1].weight = _with_zero_rows(attention.output.weight.T, missing).T.contiguous()
+    spec.linear[-1].bias = attention.output.bias
+    _fill_norm(spec.layer_norm, around.norm)
+
+
+def _with_zero_rows(block: Tensor, rows: int) -> Tensor:
+    return torch.cat((block, block.new_zeros(rows, *block.shape[1:])))
+
+
+def _fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
+    spec.gamma, spec.beta = norm.weight, norm.bias
+
+
+def open_search(
+    folder: ModelFolder, pair: PairFolder, mask: Mask, settings: TranslateSettings
+) -> Search:
+    """Return the model in a folder, in the program of `settings.engine`."""
+    if settings.engine == "headcount":
+        return open_own_search(folder, pair, mask, settings)
+    load_ctranslate2()  # before any other work
+    return search_with(Deployed.open(folder, pair, mask), settings)
+
+
+def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Search":
+    """Return a model on the CPU in CTranslate2. Raises UserError for NaN weights."""
+    if not all(weight.isfinite().all() for weight in what.model.parameters()):
+        raise UserError(NOT_FINITE)
+    sides, (*_, positions) = what.pair.segmenters(), export_shape(what.model)
+    with tempfile.TemporaryDirectory() as folder:  # the translator loads it completely
+        export(what.model, *(side.vocabulary for side in sides), Path(folder))
+        return CTranslate2Search(Path(folder), sides, settings, positions, settings.engine)
+
+
+class CTranslate2Search(Exported):
+    """A model in CTranslate2 on the CPU, where every thread takes whole batches."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sides: Sides,
+        settings: DecodeSettings,
+        positions: int,
+        engine: str = "ctranslate2",
+    ):
+        """Load a folder for a model with a number of positions, 0 for any."""
+        super().__init__(sides, settings, positions)
+        package, kind = load_ctranslate2(), "int8" if "int8" in engine else "float32"
+        if kind == "int8":
+            refuse_overflow(package)
+        self.facts = {"engine": engine, "compute_type": kind}
+        self.facts["ctranslate2"] = metadata.version("ctranslate2")
+        self.facts["patience"] = _PATIENCE if settings.length_penalty else 1
+        self._src, self._tgt = (side.vocabulary for side in sides)
+        self._end = self._tgt.pieces((EOS,))
+        self._translator = package.Translator(
+            str(folder), compute_type=kind, inter_threads=settings.threads, intra_threads=1
+        )
+
+    def _begin(self, sources: list[Ids], longest: int) -> Iterator[Any]:
+        """Start to translate a batch in the background, and yield its results."""
+        alpha, beam = self.settings.length_penalty, self.settings.beam
+        tasks = self._translator.translate_batch(
+            [self._src.pieces(ids) for ids in sources],
+            target_prefix=[self._tgt.pieces(self.sides[1].prefix)] * len(sources),
+            asynchronous=True,
+            beam_size=beam,
+            length_penalty=alpha,
+            patience=self.facts["patience"],
+            num_hypotheses=beam if alpha else 1,
+            return_scores=True,
+            return_end_token=True,
+            max_input_length=0,  # no limit: it would cut sources without a warning
+            max_decoding_length=longest,
+            min_decoding_length=0,
+            suppress_sequences=[[piece] for piece in self._tgt.pieces((PAD, BOS))],
+        )
+        return (task.result() for task in tasks)
+
+    def _choose(self, result: Any, limit: int) -> Best:
+        """Return the best by our length penalty that ended in time, else the first, cut off."""
+        if not all(map(math.isfinite, result.scores)):
+            raise UserError(NOT_FINITE)
+        alpha, values = self.settings.length_penalty, {}
+        for place, (pieces, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
+            length = len(pieces)
+            if pieces[-1:] == self._end and length <= limit:
+                nats = score * length**alpha  # CTranslate2 has divided by that
+                values[place] = nats / ((5 + length) / 6) ** alpha
+        if not values:
+            return Best(self._tgt.ids(result.hypotheses[0])[: limit - 1], True)
+        pieces = result.hypotheses[max(values, key=values.get)]
+        return Best(self._tgt.ids(pieces[:-1]), len(pieces) == limit)
+
+    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
+        scored = self._translator.score_batch(
+            [self._src.pieces(ids) for ids in sources],
+            [self._tgt.pieces(ids) for ids in targets],
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        return [sum(result.log_probs) for result in scored]
