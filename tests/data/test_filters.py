@@ -5,7 +5,7 @@ from text_step import Step
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import TextSettings
-from headcount.data.filters import PairFilter, measure
+from headcount.data.text import PairFilter, measure
 
 # One's own sentences, with their translations.
 JAPANESE = (

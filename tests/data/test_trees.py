@@ -11,7 +11,6 @@ from headcount.base.settings.data import SpellingSettings
 from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.manifest import FoundText, find_text
-from headcount.data.normalisation import normaliser
 from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.trees import (
     Arc,
@@ -22,7 +21,7 @@ from headcount.data.trees import (
     write_aligned,
 )
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import Tokeniser
+from headcount.data.words import Tokeniser, normaliser
 
 # French: `du` is de + le; an empty node stands after 3; `chat` has a subtype of relation.
 FRENCH = """\

@@ -16,7 +16,6 @@ from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings, SpellingSettings
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.normalisation import Normalise, read_normaliser, spelling_facts
 from headcount.data.sentencepieces import (
     MARKS,
     TOKENIZER_UNIT,
@@ -26,7 +25,15 @@ from headcount.data.sentencepieces import (
     read_marks,
 )
 from headcount.data.vocabulary import SPECIALS, UNK, Vocabulary
-from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
+from headcount.data.words import (
+    SEPARATOR,
+    Normalise,
+    Tokeniser,
+    protect,
+    read_normaliser,
+    restore,
+    spelling_facts,
+)
 
 UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""

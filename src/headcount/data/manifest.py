@@ -11,8 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
-from headcount.data.formats.archives import named, unpacked
-from headcount.data.lines import LineTally, read_lines
+from headcount.data.lines import LineTally, named, read_lines, unpacked
 
 NAME = "manifest.json"
 

@@ -11,10 +11,9 @@ from headcount.base.errors import EnvironmentFault, UserError, lacks_memory
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.packages import optional_package
 from headcount.base.settings.data import SpellingSettings
-from headcount.data.normalisation import normaliser
 from headcount.data.text import read_clean
 from headcount.data.trees import conllu_text
-from headcount.data.words import Tokeniser
+from headcount.data.words import Tokeniser, normaliser
 
 RESOURCES = "1.15.0"
 """Release of stanza's models, whose checksums stanza verifies."""

@@ -10,9 +10,8 @@ from typing import Any
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.packages import optional_package
-from headcount.data.normalisation import Normalise
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import protect, restore
+from headcount.data.words import Normalise, protect, restore
 
 UNIT = "sentencepiece"
 """`unit` in segmentation.json of text that was cut by a SentencePiece model."""

@@ -1,14 +1,55 @@
-"""Words of a line and back: Moses's rules by language, and an escaping that loses nothing."""
+"""Words and letters of a line: Unicode form and lower case, Moses's rules, a safe escaping."""
 
 import logging
 import re
+import unicodedata
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import regex
 
 from headcount.base.errors import EnvironmentFault
+from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.base.settings.text.languages import two_letters
 from headcount.data.vocabulary import SPECIALS
+
+SPELLING = "spelling"
+"""Key of segmentation.json: the `SpellingSettings` that are not the defaults."""
+
+Normalise = Callable[[str], str]
+
+
+def normaliser(settings: SpellingSettings) -> Normalise:
+    """Return a function that normalises a line: Unicode form, then lower case. It is idempotent."""
+    form = settings.normal_form
+
+    def normal(line: str) -> str:
+        return line if form == "none" else unicodedata.normalize(form, line)
+
+    def normalise(line: str) -> str:
+        line = normal(line)
+        return normal(line.lower()) if settings.lowercase else line  # small letters may compose
+
+    return normalise
+
+
+def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
+    """Return the entry of segmentation.json for settings: empty for the defaults."""
+    changed = settings.model_dump(exclude_defaults=True)
+    return {SPELLING: changed} if changed else {}
+
+
+def read_normaliser(about: dict[str, Any], default: SpellingSettings) -> Normalise:
+    """Return the normaliser that segmentation.json records, by default that of `default`.
+
+    Raises ValueError for an entry that is no such setting.
+    """
+    changed = about.get(SPELLING, {})
+    if not isinstance(changed, dict):
+        raise ValueError(f"{SPELLING}: expected settings by name, found {changed!r}")
+    return normaliser(SpellingSettings(**default.model_dump() | changed))
+
 
 SEPARATOR = "@@"
 """Ends every piece that the next piece continues."""

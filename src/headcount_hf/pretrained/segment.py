@@ -9,8 +9,8 @@ from headcount.base.files import write_bytes, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.normalisation import spelling_facts
 from headcount.data.sentencepieces import MARKS, RunningPieces
+from headcount.data.words import spelling_facts
 from headcount_hf.pretrained.families import Codes, Config
 from headcount_hf.pretrained.languages import choose_codes, place_marks
 from headcount_hf.pretrained.pieces import read_pieces

@@ -16,7 +16,7 @@ from headcount.base.settings.reading.faults import checked, keyed
 from headcount.base.settings.text.sources import BY_LANGUAGE, File, Published, Side, Source
 from headcount.data.fetching.checksums import LOCK, Recorded, read_lock, record
 from headcount.data.fetching.transfer import MIRROR, fetch
-from headcount.data.formats.archives import OPENERS
+from headcount.data.lines import OPENERS
 from headcount.data.manifest import Row, write_manifest
 
 _PAGES = (b"<!doctype html", b"<html")
