@@ -43,7 +43,6 @@ LONGEST_CUT = 100
 the square of the length."""
 
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
-_MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
 
 
 class PieceCutter:
@@ -77,7 +76,10 @@ class WordCutter:
         return list(map(protect, words))
 
 
-def make_cutter(unit: str, codes: str) -> PieceCutter | WordCutter:
+Cutter = PieceCutter | WordCutter
+
+
+def make_cutter(unit: str, codes: str) -> Cutter:
     """Return the cutter for a unit of `BpeSettings`. Whole words need no codes."""
     return WordCutter() if unit == "words" else PieceCutter(codes)
 
@@ -107,7 +109,7 @@ def learn_codes(words: Counter[str], merges: int) -> str:
     out = io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()):  # the library writes its progress there
         entries = [f"{part} {count}" for part, count in sorted(parts.items())]
-        learn_bpe(entries, out, merges, min_frequency=_MIN_COUNT, is_dict=True)
+        learn_bpe(entries, out, merges, min_frequency=2, is_dict=True)
     return out.getvalue()
 
 
@@ -122,11 +124,7 @@ class Segmenter:
     prefix: Sequence[int] = ()  # no ids that every sentence begins with
 
     def __init__(
-        self,
-        tokeniser: Tokeniser,
-        cutter: PieceCutter | WordCutter,
-        words: Vocabulary,
-        normalise: Normalise = str,
+        self, tokeniser: Tokeniser, cutter: Cutter, words: Vocabulary, normalise: Normalise = str
     ):
         """`words`: the pieces of the model. `normalise` writes lines as the training text."""
         self.language = tokeniser.language
@@ -198,7 +196,10 @@ def segment_corpus(
     for side, name in enumerate(SIDES):
         cutter = make_cutter(settings.unit, codes[side])
         write_text(folder / CODES[side], codes[side])
-        pieces = _piece_counts(counts[side], cutter)
+        pieces: Counter[str] = Counter()
+        for word, count in counts[side].items():
+            for piece in cutter.cut([word]):
+                pieces[piece] += count
         Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             lines = (references(line)[0] for line in clean_lines(paths[side]))
@@ -209,14 +210,6 @@ def segment_corpus(
     about |= settings.model_dump() | {"merges_learnt": learnt} | spelling_facts(spelt)
     write_json(folder / SEGMENTATION, about)
     return learnt
-
-
-def _piece_counts(words: Counter[str], cutter: PieceCutter | WordCutter) -> Counter[str]:
-    pieces: Counter[str] = Counter()
-    for word, count in words.items():
-        for piece in cutter.cut([word]):
-            pieces[piece] += count
-    return pieces
 
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:

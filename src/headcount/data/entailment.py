@@ -15,9 +15,6 @@ from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
-SPLIT_SEED = 1
-UNDECIDED = "-"
-"""Label of a pair on which people did not agree."""
 
 
 class Example(NamedTuple):
@@ -47,7 +44,7 @@ def read_pairs(
                     f"{shown}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
                     "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
                 )
-        if cells[2].strip() != UNDECIDED:
+        if cells[2].strip() != "-":  # the label of a pair on which people did not agree
             pairs.append(Example(cells[0], cells[1], cells[2].strip()))
         if limit is not None and len(pairs) == limit:
             break
@@ -75,7 +72,7 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
             f"classifiers: expected {dev} pairs for dev and {train or 'some'} to train, found "
             f"{len(whole)} decided training pairs; lower dev_pairs or train_pairs"
         )
-    order = Stream.ENTAILMENT.generator(SPLIT_SEED).permutation(len(whole))
+    order = Stream.ENTAILMENT.generator(1).permutation(len(whole))
     last = None if train is None else dev + train
     for part, places in (("train", order[dev:last]), ("dev", order[:dev])):
         parts[part] = [whole[place] for place in sorted(places)]

@@ -67,27 +67,17 @@ def _plain_or_tar_member(path: Path, member: str | None, shown: str) -> Iterator
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as archive:
-            info = _find(archive, member, shown)
+            for info in archive:
+                if info.name.removeprefix("./") == member:  # some packers begin all names so
+                    break
+            else:
+                raise _missing(member, shown, archive.getnames())
             _check_member(member, shown, info.type in (tarfile.REGTYPE, tarfile.AREGTYPE))
             yield archive.extractfile(info)
-            again = sum(_plain(other.name) == member for other in archive) > 1
-            _check_member(member, shown, several=again)
+            names = [name.removeprefix("./") for name in archive.getnames()]
+            _check_member(member, shown, several=names.count(member) > 1)
         while stream.read(2**20):  # the checksum of a packed file stands at its end
             pass
-
-
-def _find(archive: tarfile.TarFile, member: str, shown: str) -> tarfile.TarInfo:
-    seen = []
-    for info in archive:
-        if _plain(info.name) == member:
-            return info
-        seen.append(info.name)
-    raise _missing(member, shown, seen)
-
-
-def _plain(name: str) -> str:
-    """Return the name of a member without the `./` with which some packers begin all names."""
-    return name.removeprefix("./")
 
 
 @contextmanager

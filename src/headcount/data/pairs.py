@@ -115,7 +115,10 @@ class RawSplit:
             return
         for row in zip_longest(*map(read_sentences, texts, counted)):
             if None in row:
-                raise self._misaligned(texts)
+                raise UserError(
+                    f"{self._split}: the sides are not aligned: {', '.join(map(_counted, texts))}; "
+                    "mend or replace them"
+                )
             yield row
 
     def _by_key(self, texts: list[FoundText], tallies: list[LineTally]) -> Iterator[Row]:
@@ -131,12 +134,9 @@ class RawSplit:
                 )
         yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
 
-    def _misaligned(self, texts: list[FoundText]) -> UserError:
-        counts = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
-        sides = (f"{text.name} has {n} sentences" for text, n in zip(texts, counts, strict=True))
-        return UserError(
-            f"{self._split}: the sides are not aligned: {', '.join(sides)}; mend or replace them"
-        )
+
+def _counted(text: FoundText) -> str:
+    return f"{text.name} has {sum(1 for _ in read_sentences(text, LineTally()))} sentences"
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:

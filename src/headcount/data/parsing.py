@@ -17,7 +17,6 @@ from headcount.data.words import Tokeniser, normaliser
 
 RESOURCES = "1.15.0"
 """Release of stanza's models, whose checksums stanza verifies."""
-_STEPS = "tokenize,pos,lemma,depparse"
 _AT_ONCE = 100  # sentences
 _DAMAGED = (OSError, ValueError, RuntimeError, EOFError)  # missing or incomplete models
 _REMEDY = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
@@ -58,7 +57,7 @@ def parse_text(
 def load_parser(language: str, models: Path) -> Any:
     """Return stanza's pipeline for words. Raises EnvironmentFault without package or models."""
     stanza = optional_package("stanza", "predicted trees", _REMEDY)
-    common = {"processors": _STEPS, "package": "default"}
+    common = {"processors": "tokenize,pos,lemma,depparse", "package": "default"}
 
     def load() -> Any:
         options = {"tokenize_pretokenized": True, "download_method": None, **common}

@@ -150,7 +150,11 @@ class SentencePieces(RunningPieces):
     def __init__(self, language: str, model: bytes, *side: Any):
         """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
         super().__init__(language, *side)
-        self._model = load_sentencepiece(model)
+        package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
+        try:
+            self._model = package.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as fault:
+            raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
         words = self._marks.words
         self._added = sorted(words, key=len, reverse=True)  # where several begin, the longest
         patterns = [f"({words[name]})" for name in self._added]
@@ -198,24 +202,9 @@ class TokenizerPieces(RunningPieces):
         return self._model.decoder.decode(pieces)
 
 
-def load_sentencepiece(model: bytes) -> Any:
-    """Return the processor of a model file.
-
-    Raises UserError if the bytes are no such model, EnvironmentFault without the package.
-    """
-    package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
-    try:
-        return package.SentencePieceProcessor(model_proto=model)
-    except RuntimeError as fault:
-        raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
-
-
 @lru_cache(maxsize=1)  # both sides have the same; one of 250,000 pieces takes two seconds
 def load_tokenizer(model: bytes) -> Any:
-    """Return the tokenizer of a tokenizer.json.
-
-    Raises UserError if the bytes are none, EnvironmentFault without the package.
-    """
+    """Return the tokenizer of a tokenizer.json."""
     package = optional_package("tokenizers", "pieces of a pretrained model", _REMEDY)
     try:
         return package.Tokenizer.from_str(model.decode("utf-8"))
@@ -223,14 +212,10 @@ def load_tokenizer(model: bytes) -> Any:
         raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault
 
 
-def make_pieces(
-    unit: str,
-    language: str,
-    model: bytes,
-    words: Vocabulary,
-    marks: Marks,
-    normalise: Normalise = str,
-) -> RunningPieces:
-    """Return the cutter of running text by a model of this `unit`."""
-    kind = SentencePieces if unit == UNIT else TokenizerPieces
-    return kind(language, model, words, marks, normalise)
+def make_pieces(unit: str, language: str, model: bytes, *side: Any) -> RunningPieces:
+    """Return the cutter of running text by a model of this `unit`.
+
+    `side`: other arguments of `RunningPieces`. Raises UserError for the bytes of no such model,
+    EnvironmentFault without its package.
+    """
+    return (SentencePieces if unit == UNIT else TokenizerPieces)(language, model, *side)

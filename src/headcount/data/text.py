@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from hashlib import blake2b
@@ -17,14 +17,11 @@ from headcount.data.lines import LineTally, clean_lines, read_lines
 from headcount.data.pairs import RawSplit
 from headcount.data.words import UNSPACED, normaliser
 
-LONGEST_WORD = 1000
-"""Limit of a word in characters."""
+# Characters of a script without spaces that count as one word. An English word has about two in
+# Chinese and Japanese and four in Thai, so no script alone comes near `max_ratio`.
 CHARACTERS_A_WORD = 2
-"""Characters of a script without spaces that count as one word. An English word has about two in
-Chinese and Japanese and four in Thai, so no script alone comes near `max_ratio`."""
-
+LONGEST_WORD = 1000  # characters
 _RATIO_FROM = 5  # words: short sentences may differ by any ratio
-
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -70,10 +67,7 @@ class PairFilter:
             "duplicates": self._seen_before,
             "overlap": lambda pair: pair.src in self._held_out,
         }
-        self._requested = {
-            "duplicates": settings.drop_duplicates,
-            "overlap": settings.drop_overlap,
-        }
+        self._requested = {"duplicates": settings.drop_duplicates, "overlap": settings.drop_overlap}
         self._active = {n for n in self._rules if active and self._requested.get(n, True)}
         if "overlap" in self._active and not held_out:
             raise UserError("drop_overlap: expected held-out source files (--held-out), found none")
@@ -158,13 +152,15 @@ def write_split(
     """
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
-    judge = PairFilter(settings, held_out, active=split == "train")
+    judge, normalise = PairFilter(settings, held_out, split == "train"), normaliser(settings)
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
         src, tgt = (
             stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
         )
-        for one, *others in _normalised(raw, tallies, settings):
+        for source, *translations in raw.rows(tallies):
+            one = normalise(clean(source, tallies[0]))
+            others = [normalise(clean(line, tallies[1])) for line in translations]
             if judge.keeps(one, others[0]):
                 src.write(f"{one}\n")
                 tgt.write("\t".join(others) + "\n")
@@ -174,15 +170,6 @@ def write_split(
     facts |= {"pairs_read": judge.pairs, "pairs_kept": judge.pairs - sum(judge.dropped.values())}
     facts |= {"found": judge.found, "dropped": judge.dropped, "equal": judge.equal}
     write_json(counts, facts | {"src": asdict(tallies[0]), "tgt": asdict(tallies[1])})
-
-
-def _normalised(
-    raw: RawSplit, tallies: tuple[LineTally, LineTally], settings: TextSettings
-) -> Iterator[list[str]]:
-    normalise = normaliser(settings)
-    for source, *translations in raw.rows(tallies):
-        others = (clean(translation, tallies[1]) for translation in translations)
-        yield [normalise(line) for line in (clean(source, tallies[0]), *others)]
 
 
 def clean(line: str, tally: LineTally) -> str:

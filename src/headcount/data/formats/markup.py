@@ -24,7 +24,6 @@ _BREAK_TYPES = frozenset({"lb", "pb", "cb"})  # breaks of lines, pages and colum
 _PLACE = "\0"  # stands for a code that has a place: XML cannot contain it
 _JOINT = re.compile(rf"(?<=\w)(?<![{UNSPACED}]){_PLACE}+(?=\w)(?![{UNSPACED}])")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-
 _TAG = re.compile(r"<!--.*?-->|<(doc|/?seg)(?=[\s/>])([^<>]*)>", re.DOTALL | re.IGNORECASE)
 _SEGMENT_TAG = re.compile(r"<(/?)seg(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
@@ -106,24 +105,21 @@ def _subtags(tag: str) -> list[str]:
 
 
 def _no_language(text: FoundText, seen: Iterable[str]) -> UserError:
-    listed = ", ".join(sorted(seen)) or "none"
-    return UserError(f"{text.name}: expected sentences in {text.language!r}, found {listed}")
+    shown = ", ".join(sorted(seen)) or "none"
+    return UserError(f"{text.name}: expected sentences in {text.language!r}, found {shown}")
 
 
 def _sentence(segment: ElementTree.Element | None) -> str:
     """Return the text of a TMX segment. Codes that part two words become a space."""
-    text = "" if segment is None else _with_codes(segment)
+    text = "" if segment is None else _text(segment)
     return _JOINT.sub(" ", text).replace(_PLACE, "")
 
 
-def _with_codes(element: ElementTree.Element) -> str:
-    inner = (_code(child, _local(child.tag)) + (child.tail or "") for child in element)
-    return (element.text or "") + "".join(inner)
-
-
-def _code(element: ElementTree.Element, kind: str) -> str:
+def _text(element: ElementTree.Element) -> str:
+    kind = _local(element.tag)
     if kind not in _PAIRED | _PLACED:
-        return _with_codes(element)
+        inner = (_text(child) + (child.tail or "") for child in element)
+        return (element.text or "") + "".join(inner)
     if element.get("type") in _BREAK_TYPES or _BREAK.search("".join(element.itertext())):
         return " "
     return _PLACE if kind in _PLACED else ""

@@ -184,7 +184,6 @@ def _arranged(phrase: _Phrase, orders: Mapping[str, Sequence[str]]) -> list[_Nod
 
 
 SOURCE, TARGET = "en", "art"
-TREEBANKS = ("dev", "test")
 
 
 def generate(
@@ -232,7 +231,7 @@ def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
         texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
         write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
         write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
-    for name in TREEBANKS:
+    for name in ("dev", "test"):
         trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
     write_manifest(folder, {"corpus": corpus, "pretokenised": True}, texts, trees)
