@@ -11,8 +11,8 @@ from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.fetching import transfer
-from headcount.data.fetching.checksums import read_lock, record
 from headcount.data.fetching.download import fetch_corpus
+from headcount.data.fetching.transfer import read_lock, record
 
 GOOD = b"one line\nanother line\n"
 GOOD_MD5 = hashlib.md5(GOOD).hexdigest()

@@ -10,11 +10,10 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.formats.markup import read_segments
-from headcount.data.formats.sentences import read_sentences
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import FoundText
-from headcount.data.pairs import RawSplit, overlaps
+from headcount.data.markup import read_segments
+from headcount.data.pairs import RawSplit, overlaps, read_sentences
 
 
 @pytest.fixture

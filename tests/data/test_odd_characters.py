@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from headcount.base.errors import UserError
 from headcount.data.entailment import read_pairs
-from headcount.data.formats.sentences import read_sentences
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
+from headcount.data.pairs import read_sentences
 from headcount.data.text import clean
 from headcount.data.trees import read_trees
 

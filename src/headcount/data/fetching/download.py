@@ -14,8 +14,7 @@ from headcount.base.files import sha256, whole_file
 from headcount.base.settings.names import check_own_file
 from headcount.base.settings.reading.faults import checked, keyed
 from headcount.base.settings.text.sources import BY_LANGUAGE, File, Published, Side, Source
-from headcount.data.fetching.checksums import LOCK, Recorded, read_lock, record
-from headcount.data.fetching.transfer import MIRROR, fetch
+from headcount.data.fetching.transfer import LOCK, MIRROR, Recorded, fetch, read_lock, record
 from headcount.data.lines import OPENERS
 from headcount.data.manifest import Row, write_manifest
 

@@ -11,9 +11,8 @@ from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
 from headcount.base.settings.reading.faults import checked, keyed
-from headcount.data.fetching.checksums import LOCK
 from headcount.data.fetching.download import RawFile, fetch_file
-from headcount.data.fetching.transfer import fetch
+from headcount.data.fetching.transfer import LOCK, fetch
 
 HUB = "https://huggingface.co"
 SETTINGS = "config/models.yaml"
