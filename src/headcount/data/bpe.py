@@ -38,10 +38,7 @@ from headcount.data.words import (
 UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
-LONGEST_CUT = 100
-"""Characters. A longer word is cut into parts of this length before merging, whose time grows with
-the square of the length."""
-
+LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 
 
@@ -176,11 +173,10 @@ def segment_corpus(
     folder: Path,
     spelt: SpellingSettings = _SPELT,
 ) -> dict[str, int]:
-    """Learn BPE from the training text of a pair and write the files that later steps need.
+    """Learn BPE from the training text of a pair. Return the number of merges by side.
 
-    Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
-    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. Of several
-    references the first is cut. `spelt`: the normalisation of the text. Returns merges by side.
+    Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces between
+    spaces, of the first reference) and, last, `segmentation.json`. `spelt`: the text's form.
     """
     tokenisers = [Tokeniser(name, pretokenised, settings.unspaced) for name in languages]
     counts = [

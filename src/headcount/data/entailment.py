@@ -30,8 +30,7 @@ def read_pairs(
 ) -> list[Example]:
     """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones.
 
-    The file may be the `member` of an archive. Messages call it `shown`. Raises UserError, with the
-    line, for a missing sentence or label or a cell too many, for a file without any pair, and as
+    Raises UserError, with the line, for a row of another shape, for a file without any pair, and as
     `read_lines`.
     """
     pairs: list[Example] = []

@@ -115,8 +115,6 @@ def _check_member(member: str, shown: str, regular: bool = True, several: bool =
 LONGEST_LINE = 16 * 2**20
 """Limit of a line in bytes, so that memory stays bounded."""
 
-_ARRIVING = 2**18  # bytes that are taken from a stream at once: some thousands of sentences
-
 
 @dataclass
 class LineTally:
@@ -141,11 +139,10 @@ class LineTally:
 
 
 def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
-    """Yield the lines of a raw text without line ends, straight from a packed file if it is one.
+    """Yield the lines of a raw text, packed or not, without line ends. `tally` counts oddities.
 
-    Messages call the file `shown`, by default its path. A byte order mark, a carriage return before
-    a line end and a missing last line end are accepted and counted in `tally`. Raises UserError,
-    with line and byte offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
+    Messages call the file `shown`, by default its path. Raises UserError, with line and byte
+    offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
     """
     with unpacked(path, member, shown) as stream:
         raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
@@ -153,15 +150,14 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
 
 
 def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:
-    """Yield lists of the lines that arrived together, by the rule of `read_lines`.
+    """Yield lists of the lines that arrived together in a stream, by the rule of `read_lines`.
 
     A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
-    `stream` has `read1`, and messages call it `shown`.
     """
     waiting: deque[bytes] = deque()
     lines = _lines(iter(lambda: waiting.popleft(), None), shown, tally)
     rest = b""
-    while arrived := stream.read1(_ARRIVING):
+    while arrived := stream.read1(2**18):
         *whole, rest = (rest + arrived).split(b"\n")
         waiting.extend(line + b"\n" for line in whole)
         if len(rest) > LONGEST_LINE:  # refused below, instead of growing until it ends

@@ -1,7 +1,4 @@
-"""The manifest of a corpus: the raw file of every side of every split, and its checksum.
-
-It stands beside the raw files and depends on nothing else, so that it may be compared.
-"""
+"""The manifest of a corpus: the raw file of every side of every split, and its checksum."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -25,10 +22,7 @@ Texts = dict[str, dict[str, Row | dict[str, list[Row]]]]
 
 
 class FoundText(NamedTuple):
-    """A raw file, or a member of one, and the way to read its sentences.
-
-    `shown` is the file's name in messages. A copy of a person's file is called by its origin.
-    """
+    """A raw file or its member, the way to read its sentences, and its name in messages."""
 
     path: Path
     member: str | None

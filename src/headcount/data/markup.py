@@ -12,9 +12,7 @@ from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
 from headcount.data.words import UNSPACED
 
-Key = tuple[str, str]
-"""Names of a document and of a segment in it."""
-
+Key = tuple[str, str]  # names of a document and of a segment in it
 _Segments = dict[str, dict[Key, str]]  # by translator
 
 # Inline codes of a TMX sentence: pairs around words, and codes with a place of their own.

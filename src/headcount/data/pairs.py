@@ -16,9 +16,6 @@ from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
 from headcount.data.markup import elements, read_memory, read_segments, shown_key
 
-KEYED = frozenset({"sgm", "wmt"})
-"""Formats whose segments have keys."""
-
 # IWSLT's lines about a talk. Its title and description are translated and stay.
 _ABOUT_TALK = re.compile(r"\s*</?(url|talkid|keywords|speaker|reviewer|translator|doc)\b")
 _TITLES = re.compile(r"</?(title|description)>")
@@ -91,8 +88,7 @@ _READERS: dict[str, Callable[[FoundText, LineTally], Iterator[str]]] = {
 }
 
 
-Row = tuple[str, ...]
-"""A sentence and its translation, or its translations."""
+Row = tuple[str, ...]  # a sentence and its translations
 
 
 class RawSplit:
@@ -115,9 +111,7 @@ class RawSplit:
         self._times = [find_file(manifest, overlap[k]) for k in ("ids", "links")] if overlap else []
         self._draw = draw
         self.references = len(tgt[0])
-        """Translations of each sentence."""
-        self.left_out: dict[str, int] = {}
-        """Published pairs that are not in the split, by the rule that left them out."""
+        self.left_out: dict[str, int] = {}  # published pairs that are not in the split, by rule
 
     @property
     def shown(self) -> str:
@@ -127,8 +121,7 @@ class RawSplit:
     def rows(self, tallies: tuple[LineTally, LineTally]) -> Iterator[Row]:
         """Yield the rows of the split, with a tally of the source and one of the target.
 
-        Raises UserError if a file is faulty, if sides differ in length or in their segments, and if
-        fewer pairs remain than are to be drawn. This may only show at the end.
+        Raises UserError, sometimes only at the end, for faulty or unequal files and too few pairs.
         """
         if self._draw is None:
             return self._undrawn(tallies)
@@ -186,7 +179,7 @@ class RawSplit:
     ) -> Iterator[Row]:
         """Yield rows of parallel texts: by their segments' keys if all have keys."""
         counted = [tallies[0], *[tallies[1]] * (len(texts) - 1)]
-        if all(text.format in KEYED for text in texts):
+        if all(text.format in ("sgm", "wmt") for text in texts):
             yield from self._by_key(texts, counted)
             return
         for row in zip_longest(*map(read_sentences, texts, counted)):
@@ -218,9 +211,8 @@ def _counted(text: FoundText) -> str:
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
     """Yield, for each pair of a Moses release of OPUS, the share of time with both subtitles.
 
-    `ids` has a line for each pair: two documents and the numbers of their sentences, separated by
-    tabs. `links` is the XCES alignment of the pairs, in the same order. Some of its links have no
-    pair. A link without an overlap has 0. Raises UserError for a pair without a link.
+    `ids` has a line for each pair: two documents and the numbers of their sentences. `links` is the
+    XCES alignment, in the same order, which has more links. Raises UserError for a missing link.
     """
     known = _links(links)
     for number, line in enumerate(ids.lines(LineTally()), start=1):

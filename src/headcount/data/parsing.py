@@ -1,8 +1,4 @@
-"""Dependency trees of a person's own text, predicted by stanza, an optional extra.
-
-The project's tokeniser cuts the words, as the models read them. The trees are written in
-CoNLL-U and can be named as a treebank in corpora.yaml.
-"""
+"""Dependency trees of a person's own text, predicted by stanza, an optional extra."""
 
 from pathlib import Path
 from typing import Any
@@ -27,10 +23,9 @@ def parse_text(
 ) -> None:
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
-    Sentences are called `line-<number>`. Models of the tokeniser's language are fetched into
-    `models` if they are missing. A JSON file beside `out` has the number of sentences, checksums of
-    the models, and `origin`. Raises EnvironmentFault without stanza or its models, UserError for a
-    text without a word.
+    Missing models are fetched into `models`. A JSON file beside `out` has the number of sentences,
+    checksums of the models, and `origin`. Raises EnvironmentFault without stanza or its models,
+    UserError for a text without a word.
     """
     parser = load_parser(tokeniser.language, models)
     normalise = normaliser(SpellingSettings())

@@ -79,17 +79,11 @@ class RunningPieces(ABC):
         return bool(self._marks.before or self._marks.after)
 
     def pieces(self, line: str) -> list[str]:
-        """Return the pieces of a cleaned line with its marks, known to the model or not.
-
-        Names of special pieces in the line are ordinary text.
-        """
+        """Return the pieces of a cleaned line with its marks, known to the model or not."""
         return [piece for piece, _ in self.placed(line)]
 
     def placed(self, line: str) -> list[Placed]:
-        """Return the pieces, each with the position in the normalised line where it begins.
-
-        A piece that stands for a part of one character has that character's position.
-        """
+        """Return the pieces, each with the position in the normalised line where it begins."""
         line = self.normalise(line)
         placed = self._marks.around(self._cut(line), len(line))
         return [(protect(piece), position) for piece, position in placed]
@@ -127,10 +121,7 @@ class RunningPieces(ABC):
         return [*ids[: max(0, longest - len(after))], *after][:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the normalised line of ids without padding, start or end.
-
-        Special pieces are left out. The references that it is scored on are normalised too.
-        """
+        """Return the normalised line of ids without padding, start, end and special pieces."""
         pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
         line = self._join([restore(piece) for piece in pieces])
         return self.normalise(" ".join(line.split()))

@@ -49,10 +49,8 @@ class _Pair(NamedTuple):
 class PairFilter:
     """Filters of pairs, with the number of pairs that each found and dropped.
 
-    The first filter that applies and is active drops a pair, and later ones do not see it. The
-    order: `empty` (a side without words), `max_words`, `max_ratio` (if the longer side has more
-    than five words), `long_word`, `duplicates` (a later copy), `overlap` (the source is held out).
-    The last two drop only if the settings request it. Without `active` all only count.
+    The first filter that applies and is active drops a pair, and later ones do not see it.
+    `duplicates` and `overlap` drop only on request. Without `active` all only count.
     """
 
     def __init__(self, settings: TextSettings, held_out: Sequence[Path], active: bool):
@@ -74,10 +72,8 @@ class PairFilter:
         self.found = dict.fromkeys(self._rules, 0)
         self.dropped = dict.fromkeys(self._rules, 0)
         self._with_words = 0  # pairs that stay, with words on both sides
-        self.equal = 0
-        """Pairs with equal sides, which teach a model to copy."""
+        self.equal = 0  # pairs with equal sides, which teach a model to copy
         self.pairs = 0
-        """Pairs that were read."""
         self._first: dict[str, int] = {}  # number of the first pair that each dropped
 
     def keeps(self, src: str, tgt: str) -> bool:
@@ -146,9 +142,8 @@ def write_split(
 
     `draw` selects pairs before any filter. Several references stand in one line, separated by tabs,
     and filters read the first. Filters drop pairs of the split `train` only and count elsewhere.
-    `held_out`: source files for the filter `overlap`. `counts` is written as JSON. Raises UserError
-    and writes nothing if a raw file is faulty, the sides differ in length, nothing remains, or a
-    filter drops more than the settings allow.
+    `held_out`: source files for the filter `overlap`. `counts` is a JSON file. Raises UserError and
+    writes nothing for faulty raw files, or if a filter drops more than the settings allow.
     """
     raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()

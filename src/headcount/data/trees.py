@@ -8,7 +8,7 @@ tokens, and arcs inside a token are left out. Tokens count from 0.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -167,10 +167,9 @@ def align_trees(
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """Return the trees whose tokens the model can read, and `COUNTS`.
 
-    Dropped are sentences as `empty` (no word), `wordless` (words are `_`), `text` (tokens differ
-    from their text) or `word` (a token without a piece). `cut_like_text` counts sentences whose
-    text in one gives the same pieces. Pieces of running text belong to the token in which they
-    begin. Raises UserError if no sentence stays, and for a model whose sentences have marks.
+    `cut_like_text` counts sentences whose whole text gives the same pieces. Pieces of running text
+    belong to the token in which they begin. Raises UserError if no sentence stays, and for a model
+    whose sentences have marks.
     """
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
@@ -260,8 +259,5 @@ def write_aligned(
 
 def read_aligned(path: Path) -> list[AlignedTree]:
     """Return the trees that `write_aligned` wrote."""
-    rows = map(json.loads, clean_lines(path))
-    return [
-        AlignedTree(row["sentence"], row["pieces"], [Arc(*arc) for arc in row["arcs"]])
-        for row in rows
-    ]
+    trees = [AlignedTree(**json.loads(line)) for line in clean_lines(path)]
+    return [replace(tree, arcs=[Arc(*arc) for arc in tree.arcs]) for tree in trees]

@@ -75,10 +75,9 @@ _ESCAPED = re.compile(r"\\([0-9a-f]{1,6});")
 
 
 class Tokeniser:
-    """Splits lines of one language into words, and joins words into a line.
+    """Splits lines of one language into words by Moses's rules, and joins words into a line.
 
-    Tokenised text is split and joined at spaces only. Languages without rules of Moses get its
-    general rules. Nothing is escaped, so `&amp;` stays as it is.
+    Tokenised text is split and joined at spaces only. Nothing is escaped: `&amp;` stays.
     """
 
     def __init__(self, language: str, pretokenised: bool, unspaced: str):
@@ -152,5 +151,4 @@ def restore(safe: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     """Return the character of a number. A number without one stays."""
     number = int(match[1], 16)
-    is_character = number < 0xD800 or 0xE000 <= number <= 0x10FFFF
-    return chr(number) if is_character else match[0]
+    return chr(number) if number < 0xD800 or 0xE000 <= number <= 0x10FFFF else match[0]

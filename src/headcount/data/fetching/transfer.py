@@ -26,19 +26,13 @@ MIRROR = "HEADCOUNT_MIRROR"
 """Environment variable that names a folder to take files from instead."""
 WAITS = (1, 4, 15)
 """Seconds before the second, third and fourth attempt."""
-TIMEOUT = 60
-"""Seconds without a byte after which an attempt fails."""
-
-_LOCAL = {"127.0.0.1", "localhost"}
-_CHUNK = 2**16
 
 
 def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) -> None:
     """Fetch a file, with retries. The target appears, or changes, only if it passes `check`.
 
     After a cut, the next attempt requests the rest, and so does the next call if the checksum is
-    `known`. Otherwise the server must have named the version. `check` raises EnvironmentFault,
-    which is retried too. Raises the fault of the last attempt.
+    `known`. Otherwise the server must have named the version. Raises the last attempt's fault.
     """
     partial = target.with_name(f".fetched-{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,9 +73,9 @@ def _request(url: str, partial: Path, version: str) -> requests.Response:
     headers = {"Accept-Encoding": "identity"}
     if start := partial.stat().st_size if partial.exists() else 0:
         headers |= {"Range": f"bytes={start}-"} | ({"If-Range": version} if version else {})
-    answer = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
+    answer = requests.get(url, headers=headers, stream=True, timeout=60)
     place = urlsplit(answer.url)
-    if place.scheme != "https" and place.hostname not in _LOCAL:
+    if place.scheme != "https" and place.hostname not in ("127.0.0.1", "localhost"):
         raise EnvironmentFault(f"{url}: led to {answer.url}, which is not https; not fetched")
     return answer
 
@@ -112,7 +106,7 @@ def _write(answer: requests.Response, partial: Path, known: bool) -> None:
         tqdm(initial=start, total=total, **shown) as bar,
         partial.open("ab" if start else "wb") as file,
     ):
-        for chunk in answer.iter_content(_CHUNK):
+        for chunk in answer.iter_content(2**16):
             file.write(chunk)
             bar.update(len(chunk))
 
@@ -168,10 +162,7 @@ def record(lock: Path, address: str, sha256: str, size: int) -> None:
 def list_corpora(
     corpora: Mapping[str, Corpus], raw: Path, recorded: Mapping[str, Recorded]
 ) -> Iterator[str]:
-    """Yield lines with licence, citation and files of each corpus, and the sum to fetch.
-
-    `raw` is the folder of fetched corpora, `recorded` the content of `corpora.lock.yaml`.
-    """
+    """Yield lines with licence, citation and files of each corpus, and the sum to fetch."""
     to_fetch: dict[str, int] = {}
     for name, corpus in corpora.items():
         yield from (name, f"  licence: {corpus.licence}", f"  cite: {corpus.citation}")

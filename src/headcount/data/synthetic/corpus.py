@@ -208,11 +208,7 @@ def generate(
 def generate_splits(
     seed: int, train_pairs: int, dev_pairs: int, test_pairs: int
 ) -> dict[str, list[Sentence]]:
-    """Return all splits, no source sentence in two of them.
-
-    Test is drawn first, then dev, then train, so that test and dev do not depend on the size of
-    train. Within a split a short sentence may occur twice.
-    """
+    """Return all splits, no source sentence in two of them. Train is drawn last."""
     test = generate(seed, test_pairs, "test")
     held_out = {sentence.source for sentence in test}
     dev = generate(seed, dev_pairs, "dev", held_out)
@@ -221,10 +217,7 @@ def generate_splits(
 
 
 def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
-    """Write `<split>.en` and `<split>.art` for every split, `<split>.conllu` for dev and test.
-
-    Lines have words separated by spaces. The manifest is written last.
-    """
+    """Write `<split>.{en,art}`, `<split>.conllu` of dev and test and, last, the manifest."""
     splits = generate_splits(size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
     texts, trees = {}, {}
     for name, sentences in splits.items():
