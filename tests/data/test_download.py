@@ -311,8 +311,3 @@ def test_faulty_entries(tmp_path, change, key):
     given = {"base_url": "https://x.org", "splits": {"train": {"en": change}}}
     with pytest.raises(UserError, match=key):
         fetch_corpus("c", given, tmp_path)
-
-
-def test_an_unreadable_entry_is_a_user_error(tmp_path):
-    out = ["--out", tmp_path / "manifest.json"]
-    assert run_script("download", ["--corpus", "c", "--entry", "{", *out]) == 2

@@ -140,21 +140,6 @@ def test_f26_x17_each_word_of_a_long_sentence_is_looked_at_once():
     assert "word 99999 is in a cycle" in next(_tree_faults(chain | {words: words - 1}))
 
 
-def test_f20_x18_only_utf8(read_bytes):
-    (tree,) = read_bytes(b"\xef\xbb\xbf" + FRENCH.encode())
-    assert tree.sentence == "fr-1"  # the first line's comment, behind the mark
-    for content, words in (
-        (
-            FRENCH.replace("chat", "ch\u00e2t").encode("latin-1"),
-            "2: byte offset 40: expected UTF-8",
-        ),
-        (FRENCH.encode("utf-16"), "1: byte offset 0: expected UTF-8"),
-        (FRENCH.replace("chat", "ch\0t").encode(), "2: byte offset 40: .* found a NUL byte"),
-    ):
-        with pytest.raises(UserError, match=f"t.conllu:{words}"):
-            read_bytes(content)
-
-
 def test_f18_a_line_ends_at_a_line_feed_alone(read_bytes):
     odd = FRENCH.replace("vient", "vi\u2028e\rn\u0085t").replace("\n", "\r\n", 3)
     (tree,) = read_bytes(odd.encode())

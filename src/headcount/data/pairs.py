@@ -11,7 +11,7 @@ import numpy as np
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
 from headcount.data.markup import elements, read_memory, read_segments, shown_key

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.lines import LineTally, clean_lines, read_lines
 from headcount.data.pairs import RawSplit
 from headcount.data.words import UNSPACED, normaliser

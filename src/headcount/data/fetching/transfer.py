@@ -16,11 +16,10 @@ from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import naming, whole_file, write_text
-from headcount.base.settings.names import SHA256
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.section import Section
-from headcount.base.settings.text.corpora import Corpus
-from headcount.base.settings.text.sources import File
+from headcount.base.settings.corpora import Corpus
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import SHA256, Section
+from headcount.base.settings.sources import File
 
 MIRROR = "HEADCOUNT_MIRROR"
 """Environment variable that names a folder to take files from instead."""
