@@ -48,17 +48,12 @@ def tree_text(*heads: int | str, sentence: str = "s-7") -> str:
 
 
 @pytest.fixture
-def read_bytes(tmp_path: Path):
-    def found(content: bytes):
-        (tmp_path / "t.conllu").write_bytes(content)
+def read(tmp_path: Path):
+    def found(content: str):
+        (tmp_path / "t.conllu").write_bytes(content.encode())
         return list(read_trees(tmp_path / "t.conllu"))
 
     return found
-
-
-@pytest.fixture
-def read(read_bytes):
-    return lambda text: read_bytes(text.encode())
 
 
 def segmenter(*words: str, spelt: SpellingSettings | None = None) -> Segmenter:
@@ -140,9 +135,9 @@ def test_f26_x17_each_word_of_a_long_sentence_is_looked_at_once():
     assert "word 99999 is in a cycle" in next(_tree_faults(chain | {words: words - 1}))
 
 
-def test_f18_a_line_ends_at_a_line_feed_alone(read_bytes):
+def test_f18_a_line_ends_at_a_line_feed_alone(read):
     odd = FRENCH.replace("vient", "vi\u2028e\rn\u0085t").replace("\n", "\r\n", 3)
-    (tree,) = read_bytes(odd.encode())
+    (tree,) = read(odd)
     assert tree.tokens == ["Il", "vi\u2028e\rn\u0085t", "du", "chat", "."]
 
 

@@ -93,10 +93,7 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def learn_codes(words: Counter[str], merges: int) -> str:
-    """Return the text of a code file with at most `merges` merges, the same for the same counts.
-
-    Learning stops when no pair of symbols occurs twice.
-    """
+    """Return the text of a code file with at most `merges` merges of pairs that occur twice."""
     parts: Counter[str] = Counter()
     for word, count in words.items():
         for part in _parts(word):
@@ -209,10 +206,7 @@ def segment_corpus(
 
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
-    """Return source and target side of a folder of `segment_corpus` or of a pretrained model.
-
-    Joint sides share one vocabulary. Raises UserError for another folder.
-    """
+    """Return both sides of a folder of `segment_corpus`. Raises UserError for another folder."""
     try:
         about = read_segmentation(folder)
         codes = [(folder / name).read_bytes() for name in CODES]

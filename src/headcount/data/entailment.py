@@ -55,8 +55,7 @@ def read_pairs(
 def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> None:
     """Write train, dev, matched and mismatched of a corpus as .jsonl, and counts as parts.json.
 
-    Dev and the pairs for fine-tuning are drawn from the training pairs, in the order of the corpus.
-    Raises UserError for a corpus without labelled pairs or with too few, and as `read_pairs`.
+    Dev and train are drawn from the training pairs. Raises UserError for too few of them.
     """
     listed = read_manifest(manifest).get("entailment", {})
     parts = {}

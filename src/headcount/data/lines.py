@@ -38,10 +38,10 @@ def named(path: Path, member: str | None, shown: str = "") -> str:
 
 @contextmanager
 def unpacked(path: Path, member: str | None, shown: str = "") -> Iterator[BinaryIO]:
-    """Open the unpacked bytes of a file, or of a member of a .tar, .tgz, .tar.gz or .zip.
+    """Open the unpacked bytes of a file, or of a member (packed itself or not) of a tar or zip.
 
-    A member may be packed itself. Messages call the file `shown`. Raises UserError for a damaged,
-    cut or unsuitable archive, sometimes only at its end, so use nothing before the block has ended.
+    Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use nothing
+    before the block has ended.
     """
     opened = _zip_member if path.suffix.lower() == ".zip" else _plain_or_tar_member
     try:

@@ -50,10 +50,7 @@ class FoundText(NamedTuple):
 def write_manifest(
     folder: Path, about: Mapping[str, Any], splits: Texts, trees: Texts | None = None
 ) -> None:
-    """Write the manifest of the files in `folder`, with their SHA-256 and size.
-
-    It begins with `about`. `trees`: treebanks that were made together with the splits.
-    """
+    """Write `about`, splits and treebanks, with SHA-256 and size of each file in `folder`."""
 
     @cache
     def facts(name: str) -> Row:
@@ -83,10 +80,9 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def find_text(manifest: Path, split: str, language: str, trees: bool = False) -> FoundText:
-    """Return the raw text of one side, its checksum verified.
+    """Return the raw text of a side, or of a treebank of a generated corpus if `trees`.
 
-    `trees`: also search the treebanks of a generated corpus. Raises UserError if the corpus has no
-    such split or language, and as `find_file`.
+    Raises UserError if the corpus has no such split or language, and as `find_file`.
     """
     about = read_manifest(manifest)
     listed = about["splits"] | (about.get("trees", {}) if trees else {})

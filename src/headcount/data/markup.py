@@ -54,10 +54,7 @@ def _local(tag: str) -> str:
 
 
 def read_memory(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield of each unit of a TMX file the sentence in the text's language.
-
-    The sentence is empty if the unit has none, or several that differ (counted as ambiguous).
-    """
+    """Yield of each unit of a TMX file its only sentence in the text's language, or nothing."""
     seen: set[str] = set()
     with text.opened() as stream:
         for unit, _ in elements(stream, "tu", text.name):
@@ -124,20 +121,13 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def read_segments(text: FoundText, tally: LineTally) -> dict[Key, str]:
-    """Return the segments of a test set in SGML or XML (WMT, NIST, IWSLT), by key.
-
-    Raises UserError for a segment that is cut, nameless or there twice.
-    """
+    """Return the segments of a test set in SGML or XML, by key. Raises UserError for bad ones."""
     segments = (_wmt if text.format == "wmt" else _sgm)(text, tally)
     return _of_translator(segments, text.translator, text.name)
 
 
 def _wmt(text: FoundText, tally: LineTally) -> _Segments:
-    """Return the segments in one language of WMT's XML since 2021.
-
-    Outputs of systems are left out. Documents of test suites, which have no reference, are left out
-    and counted.
-    """
+    """Return the segments in one language of WMT's XML since 2021, without systems' outputs."""
     segments: dict[str, _Segments] = {}
     with text.opened() as stream:
         for document, _ in elements(stream, "doc", text.name):

@@ -22,10 +22,7 @@ _TITLES = re.compile(r"</?(title|description)>")
 
 
 def read_sentences(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield the sentences of a raw text in its order and count in `tally`.
-
-    Raises UserError for a damaged or unsuitable file, as late as at its end.
-    """
+    """Yield the sentences of a raw text. Raises UserError for a faulty one, even at its end."""
     yield from _READERS[text.format](text, tally)
 
 

@@ -88,10 +88,7 @@ class RunningPieces(ABC):
         return [(protect(piece), position) for piece, position in placed]
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
-        """Return for each piece True if it begins a word.
-
-        The sign of a space begins a word. Special pieces and added words stand apart.
-        """
+        """Return for each piece True if it begins a word. Special pieces and added words do."""
         apart = [piece in self._apart for piece in pieces]
         before = [True, *apart[:-1]][: len(pieces)]
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]

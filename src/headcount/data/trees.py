@@ -72,8 +72,7 @@ class AlignedTree:
 def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
     """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
 
-    Raises UserError, with the sentence, for faulty rows, ranges or relations and for words that are
-    no tree. It also raises if no sentence has a word, and as `read_lines`.
+    Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
     """
     shown = shown or str(path)
     words = wordless = 0
@@ -247,10 +246,7 @@ def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, s
 def write_aligned(
     path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
 ) -> None:
-    """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`.
-
-    The CSV has the number of arcs by relation and relative position of the dependent.
-    """
+    """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`."""
     write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))
     arcs = Counter((a.relation, a.dependent - a.governor) for tree in trees for a in tree.arcs)
     rows = [(*kind, count) for kind, count in sorted(arcs.items())]
