@@ -9,8 +9,7 @@ from headcount.base.command import Flags, flag, script
 from headcount.base.settings.corpora import check_corpora, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.section import parse_pair
-from headcount.data.fetching.checksums import LOCK, read_lock
-from headcount.data.fetching.listing import list_corpora
+from headcount.data.fetching.transfer import LOCK, list_corpora, read_lock
 
 
 @script(flag("[--experiment]", "list what this experiment needs, such as multi30k"))

@@ -119,10 +119,6 @@ def test_chinese_is_cut_by_characters():
     assert Tokeniser("zh", False, "characters").split(CHINESE) == CHARACTERS
 
 
-def test_a_line_stays_one_line():
-    assert Tokeniser("en", True, "characters").join(["a\nb", "c"]) == "a b c"
-
-
 def test_jieba_finds_words_of_chinese_alone():
     pytest.importorskip("jieba", reason="the extra zh")
     assert Tokeniser("zh", False, "jieba").split("我们喜欢翻译") == ["我们", "喜欢", "翻译"]
@@ -245,13 +241,6 @@ def test_separate_sides(segment):
     src, tgt = load_segmenters(folder)
     assert (folder / "src.codes").read_text() != (folder / "tgt.codes").read_text()
     assert UNK in src.encode("Stadt") and UNK not in tgt.encode("Stadt")
-
-
-def test_the_step_repeats_itself(segment):
-    first, second = (segment(name, "--merges", "15")[1] for name in ("one", "two"))
-    names = sorted(path.name for path in first.iterdir())
-    assert len(names) == 9
-    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
 
 
 def test_a_folder_that_is_none(tmp_path, segment):

@@ -11,8 +11,8 @@ from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.fetching import transfer
-from headcount.data.fetching.checksums import read_lock, record
 from headcount.data.fetching.download import fetch_corpus
+from headcount.data.fetching.transfer import read_lock, record
 
 GOOD = b"one line\nanother line\n"
 GOOD_MD5 = hashlib.md5(GOOD).hexdigest()
@@ -311,8 +311,3 @@ def test_faulty_entries(tmp_path, change, key):
     given = {"base_url": "https://x.org", "splits": {"train": {"en": change}}}
     with pytest.raises(UserError, match=key):
         fetch_corpus("c", given, tmp_path)
-
-
-def test_an_unreadable_entry_is_a_user_error(tmp_path):
-    out = ["--out", tmp_path / "manifest.json"]
-    assert run_script("download", ["--corpus", "c", "--entry", "{", *out]) == 2

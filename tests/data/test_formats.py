@@ -10,11 +10,10 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.formats.markup import read_segments
-from headcount.data.formats.sentences import read_sentences
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import FoundText
-from headcount.data.pairs import RawSplit, overlaps
+from headcount.data.markup import read_segments
+from headcount.data.pairs import RawSplit, overlaps, read_sentences
 
 
 @pytest.fixture
@@ -241,10 +240,6 @@ def test_xml_of_wmt_since_2021(text, language, translator, expected):
         assert tally.testsuites == 1
 
 
-def test_xml_of_wmt_without_its_format_is_refused(text):
-    check(text(WMT, "a.xml", format="sgm"), ': .*found <seg id="1"> in line 4; .* the format wmt')
-
-
 def test_sides_of_wmt_are_one_file(tmp_path):
     (tmp_path / "t.xml").write_text(WMT)
     side = {"path": str(tmp_path / "t.xml"), "format": "wmt"}
@@ -266,6 +261,7 @@ def test_sides_of_wmt_are_one_file(tmp_path):
         (sgm("<seg id=1>a<seg id=2>b</seg>"), "expected closed segments"),
         (sgm("<seg id=1>a</seg><seg id=1>b</seg>"), "has segment 1 of document d twice$"),
         (sgm(), "expected segments, found none"),
+        (WMT, 'found <seg id="1"> in line 4; .* the format wmt'),
         ("<!DOCTYPE html><title>Moved</title>", "expected segments, found none"),
     ],
 )

@@ -21,9 +21,8 @@ from headcount.base.settings.sources import Draw
 from headcount.data.bpe import join_pieces, segment_corpus
 from headcount.data.entailment import read_pairs
 from headcount.data.fetching import transfer
-from headcount.data.fetching.checksums import Recorded, read_lock
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.fetching.listing import list_corpora
+from headcount.data.fetching.transfer import Recorded, list_corpora, read_lock
 from headcount.data.lines import clean_lines, references
 from headcount.data.manifest import find_file, read_manifest
 from headcount.data.text import write_split

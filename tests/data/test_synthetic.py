@@ -2,10 +2,15 @@
 
 from collections import Counter
 
-from headcount.data.synthetic.corpus import lexicon, rules
-from headcount.data.synthetic.grammar import Adjective, Clause, NounPhrase, PrepositionalPhrase
-from headcount.data.synthetic.lexicon import Weighted, Word
-from headcount.data.synthetic.realisation import Realiser
+from headcount.data.synthetic.corpus import Realiser, lexicon, rules
+from headcount.data.synthetic.grammar import (
+    Adjective,
+    Clause,
+    NounPhrase,
+    PrepositionalPhrase,
+    Weighted,
+    Word,
+)
 
 
 def _word(words: Weighted, form: str) -> Word:

@@ -15,8 +15,8 @@ from headcount.base.settings.data import SpellingSettings, TextSettings
 from headcount.data import lines as lines_module
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
-from headcount.data.normalisation import normaliser
 from headcount.data.text import clean
+from headcount.data.words import normaliser
 
 ANY_LOSS = ("--max-dropped", "1")
 FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"

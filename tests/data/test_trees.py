@@ -11,7 +11,6 @@ from headcount.base.settings.data import SpellingSettings
 from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.manifest import FoundText, find_text
-from headcount.data.normalisation import normaliser
 from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.trees import (
     Arc,
@@ -22,7 +21,7 @@ from headcount.data.trees import (
     write_aligned,
 )
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import Tokeniser
+from headcount.data.words import Tokeniser, normaliser
 
 # French: `du` is de + le; an empty node stands after 3; `chat` has a subtype of relation.
 FRENCH = """\
@@ -49,17 +48,12 @@ def tree_text(*heads: int | str, sentence: str = "s-7") -> str:
 
 
 @pytest.fixture
-def read_bytes(tmp_path: Path):
-    def found(content: bytes):
-        (tmp_path / "t.conllu").write_bytes(content)
+def read(tmp_path: Path):
+    def found(content: str):
+        (tmp_path / "t.conllu").write_bytes(content.encode())
         return list(read_trees(tmp_path / "t.conllu"))
 
     return found
-
-
-@pytest.fixture
-def read(read_bytes):
-    return lambda text: read_bytes(text.encode())
 
 
 def segmenter(*words: str, spelt: SpellingSettings | None = None) -> Segmenter:
@@ -141,24 +135,9 @@ def test_f26_x17_each_word_of_a_long_sentence_is_looked_at_once():
     assert "word 99999 is in a cycle" in next(_tree_faults(chain | {words: words - 1}))
 
 
-def test_f20_x18_only_utf8(read_bytes):
-    (tree,) = read_bytes(b"\xef\xbb\xbf" + FRENCH.encode())
-    assert tree.sentence == "fr-1"  # the first line's comment, behind the mark
-    for content, words in (
-        (
-            FRENCH.replace("chat", "ch\u00e2t").encode("latin-1"),
-            "2: byte offset 40: expected UTF-8",
-        ),
-        (FRENCH.encode("utf-16"), "1: byte offset 0: expected UTF-8"),
-        (FRENCH.replace("chat", "ch\0t").encode(), "2: byte offset 40: .* found a NUL byte"),
-    ):
-        with pytest.raises(UserError, match=f"t.conllu:{words}"):
-            read_bytes(content)
-
-
-def test_f18_a_line_ends_at_a_line_feed_alone(read_bytes):
+def test_f18_a_line_ends_at_a_line_feed_alone(read):
     odd = FRENCH.replace("vient", "vi\u2028e\rn\u0085t").replace("\n", "\r\n", 3)
-    (tree,) = read_bytes(odd.encode())
+    (tree,) = read(odd)
     assert tree.tokens == ["Il", "vi\u2028e\rn\u0085t", "du", "chat", "."]
 
 

@@ -26,7 +26,7 @@ from shared_results import (
 )
 
 from headcount.analysis.outputs import chapters
-from headcount.data.fetching.checksums import read_lock
+from headcount.data.fetching.transfer import read_lock
 
 pytestmark = pytest.mark.slow
 

@@ -31,7 +31,7 @@ class ParallelText:
         return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
 
     def resident(self, device: torch.device) -> "ResidentText":
-        """Return the text on a device, which makes its batches there. Subclasses differ."""
+        """Return the text on a device, which makes its batches there."""
         return ResidentText(self, device)
 
     @property
@@ -76,11 +76,7 @@ class Batch:
 
 
 class ResidentText:
-    """A whole text on a device, where its batches are padded.
-
-    For each batch only the numbers of its pairs go to the device, and nothing comes back. Neither
-    the text nor a batch of it may be empty.
-    """
+    """A whole text on a device, where its batches are padded. Text and batches are not empty."""
 
     def __init__(self, text: ParallelText, device: torch.device = _CPU):
         self._src = _ResidentSide(text.src, device)
@@ -166,9 +162,7 @@ def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
 class BatchPlan:
     """Assignment of pairs to batches: a function of text, budget, seed and epoch.
 
-    The size of a batch is sentences × its longest sentence on either side, with EOS, and stays
-    within the budget. Pairs are sorted by length with ties in random order, cut into batches,
-    and the batches are shuffled.
+    A batch has at most `budget` tokens: its sentences × its longest sentence, with EOS.
     """
 
     def __init__(self, text: ParallelText, budget: int, seed: int):

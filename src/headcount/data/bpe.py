@@ -16,7 +16,6 @@ from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings, SpellingSettings
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.normalisation import Normalise, read_normaliser, spelling_facts
 from headcount.data.sentencepieces import (
     MARKS,
     TOKENIZER_UNIT,
@@ -26,17 +25,21 @@ from headcount.data.sentencepieces import (
     read_marks,
 )
 from headcount.data.vocabulary import SPECIALS, UNK, Vocabulary
-from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
+from headcount.data.words import (
+    SEPARATOR,
+    Normalise,
+    Tokeniser,
+    protect,
+    read_normaliser,
+    restore,
+    spelling_facts,
+)
 
 UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
-LONGEST_CUT = 100
-"""Characters. A longer word is cut into parts of this length before merging, whose time grows with
-the square of the length."""
-
+LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
-_MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
 
 
 class PieceCutter:
@@ -70,7 +73,10 @@ class WordCutter:
         return list(map(protect, words))
 
 
-def make_cutter(unit: str, codes: str) -> PieceCutter | WordCutter:
+Cutter = PieceCutter | WordCutter
+
+
+def make_cutter(unit: str, codes: str) -> Cutter:
     """Return the cutter for a unit of `BpeSettings`. Whole words need no codes."""
     return WordCutter() if unit == "words" else PieceCutter(codes)
 
@@ -87,10 +93,7 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def learn_codes(words: Counter[str], merges: int) -> str:
-    """Return the text of a code file with at most `merges` merges, the same for the same counts.
-
-    Learning stops when no pair of symbols occurs twice.
-    """
+    """Return the text of a code file with at most `merges` merges of pairs that occur twice."""
     parts: Counter[str] = Counter()
     for word, count in words.items():
         for part in _parts(word):
@@ -100,7 +103,7 @@ def learn_codes(words: Counter[str], merges: int) -> str:
     out = io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()):  # the library writes its progress there
         entries = [f"{part} {count}" for part, count in sorted(parts.items())]
-        learn_bpe(entries, out, merges, min_frequency=_MIN_COUNT, is_dict=True)
+        learn_bpe(entries, out, merges, min_frequency=2, is_dict=True)
     return out.getvalue()
 
 
@@ -115,11 +118,7 @@ class Segmenter:
     prefix: Sequence[int] = ()  # no ids that every sentence begins with
 
     def __init__(
-        self,
-        tokeniser: Tokeniser,
-        cutter: PieceCutter | WordCutter,
-        words: Vocabulary,
-        normalise: Normalise = str,
+        self, tokeniser: Tokeniser, cutter: Cutter, words: Vocabulary, normalise: Normalise = str
     ):
         """`words`: the pieces of the model. `normalise` writes lines as the training text."""
         self.language = tokeniser.language
@@ -171,11 +170,10 @@ def segment_corpus(
     folder: Path,
     spelt: SpellingSettings = _SPELT,
 ) -> dict[str, int]:
-    """Learn BPE from the training text of a pair and write the files that later steps need.
+    """Learn BPE from the training text of a pair. Return the number of merges by side.
 
-    Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
-    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. Of several
-    references the first is cut. `spelt`: the normalisation of the text. Returns merges by side.
+    Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces between
+    spaces, of the first reference) and, last, `segmentation.json`. `spelt`: the text's form.
     """
     tokenisers = [Tokeniser(name, pretokenised, settings.unsegmented_scripts) for name in languages]
     counts = [
@@ -191,7 +189,10 @@ def segment_corpus(
     for side, name in enumerate(SIDES):
         cutter = make_cutter(settings.unit, codes[side])
         write_text(folder / CODES[side], codes[side])
-        pieces = _piece_counts(counts[side], cutter)
+        pieces: Counter[str] = Counter()
+        for word, count in counts[side].items():
+            for piece in cutter.cut([word]):
+                pieces[piece] += count
         Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             lines = (references(line)[0] for line in clean_lines(paths[side]))
@@ -204,19 +205,8 @@ def segment_corpus(
     return learnt
 
 
-def _piece_counts(words: Counter[str], cutter: PieceCutter | WordCutter) -> Counter[str]:
-    pieces: Counter[str] = Counter()
-    for word, count in words.items():
-        for piece in cutter.cut([word]):
-            pieces[piece] += count
-    return pieces
-
-
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
-    """Return source and target side of a folder of `segment_corpus` or of a pretrained model.
-
-    Joint sides share one vocabulary. Raises UserError for another folder.
-    """
+    """Return both sides of a folder of `segment_corpus`. Raises UserError for another folder."""
     try:
         about = read_segmentation(folder)
         codes = [(folder / name).read_bytes() for name in CODES]

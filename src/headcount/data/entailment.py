@@ -15,9 +15,6 @@ from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
-SPLIT_SEED = 1
-UNDECIDED = "-"
-"""Label of a pair on which people did not agree."""
 
 
 class Example(NamedTuple):
@@ -33,8 +30,7 @@ def read_pairs(
 ) -> list[Example]:
     """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones.
 
-    The file may be the `member` of an archive. Messages call it `shown`. Raises UserError, with the
-    line, for a missing sentence or label or a cell too many, for a file without any pair, and as
+    Raises UserError, with the line, for a row of another shape, for a file without any pair, and as
     `read_lines`.
     """
     pairs: list[Example] = []
@@ -47,7 +43,7 @@ def read_pairs(
                     f"{shown}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
                     "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
                 )
-        if cells[2].strip() != UNDECIDED:
+        if cells[2].strip() != "-":  # the label of a pair on which people did not agree
             pairs.append(Example(cells[0], cells[1], cells[2].strip()))
         if limit is not None and len(pairs) == limit:
             break
@@ -59,8 +55,7 @@ def read_pairs(
 def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> None:
     """Write train, dev, matched and mismatched of a corpus as .jsonl, and counts as parts.json.
 
-    Dev and the pairs for fine-tuning are drawn from the training pairs, in the order of the corpus.
-    Raises UserError for a corpus without labelled pairs or with too few, and as `read_pairs`.
+    Dev and train are drawn from the training pairs. Raises UserError for too few of them.
     """
     listed = read_manifest(manifest).get("entailment", {})
     parts = {}
@@ -75,7 +70,7 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
             f"classifiers: expected {dev} pairs for dev and {train or 'some'} to train, found "
             f"{len(whole)} decided training pairs; lower dev_pairs or train_pairs"
         )
-    order = Stream.ENTAILMENT.generator(SPLIT_SEED).permutation(len(whole))
+    order = Stream.ENTAILMENT.generator(1).permutation(len(whole))
     last = None if train is None else dev + train
     for part, places in (("train", order[dev:last]), ("dev", order[:dev])):
         parts[part] = [whole[place] for place in sorted(places)]

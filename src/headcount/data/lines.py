@@ -1,12 +1,21 @@
-"""Lines of text files by one rule: a line ends at the byte 0x0A and nowhere else.
+"""Lines of text files, also packed ones: a line ends at the byte 0x0A and nowhere else.
 
 `str.splitlines`, text mode and `codecs` also split at U+2028, U+0085, a form feed or a lone
 carriage return, so that sentence numbers would depend on the reader.
 """
 
+import bz2
 import codecs
+import gzip
+import io
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -15,12 +24,96 @@ from typing import BinaryIO
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
-from headcount.data.formats.archives import named, unpacked
+
+OPENERS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Functions that open a packed file, by the end of its name."""
+
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, OSError)
+
+
+def named(path: Path, member: str | None, shown: str = "") -> str:
+    """Return the name of a text for messages: its file (`shown`, or else the path) and member."""
+    return f"{shown or path} ({member})" if member else shown or str(path)
+
+
+@contextmanager
+def unpacked(path: Path, member: str | None, shown: str = "") -> Iterator[BinaryIO]:
+    """Open the unpacked bytes of a file, or of a member (packed itself or not) of a tar or zip.
+
+    Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use nothing
+    before the block has ended.
+    """
+    opened = _zip_member if path.suffix.lower() == ".zip" else _plain_or_tar_member
+    try:
+        with ExitStack() as stack:
+            stream = stack.enter_context(opened(path, member, shown or str(path)))
+            if member is not None and (opener := OPENERS.get(Path(member).suffix.lower())):
+                stream = stack.enter_context(opener(stream))
+            yield stream
+    except _DAMAGE as fault:
+        # Readers of packed files report damage without an error number; disks have one.
+        if getattr(fault, "errno", None) is not None:
+            raise
+        raise UserError(
+            f"{named(path, member, shown)}: damaged, cut short, or not of the kind that its name "
+            f"says ({fault or type(fault).__name__}); get the file again"
+        ) from None
+
+
+@contextmanager
+def _plain_or_tar_member(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
+    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        if member is None:
+            yield stream
+            return
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for info in archive:
+                if info.name.removeprefix("./") == member:  # some packers begin all names so
+                    break
+            else:
+                raise _missing(member, shown, archive.getnames())
+            _check_member(member, shown, info.type in (tarfile.REGTYPE, tarfile.AREGTYPE))
+            yield archive.extractfile(info)
+            names = [name.removeprefix("./") for name in archive.getnames()]
+            _check_member(member, shown, several=names.count(member) > 1)
+        while stream.read(2**20):  # the checksum of a packed file stands at its end
+            pass
+
+
+@contextmanager
+def _zip_member(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if member not in names:
+            raise _missing(str(member), shown, names)
+        info = archive.getinfo(member)
+        kind = stat.S_IFMT(info.external_attr >> 16)  # zero where the system that packed has none
+        regular = not info.is_dir() and kind in (0, stat.S_IFREG)
+        _check_member(member, shown, regular, names.count(member) > 1)
+        try:
+            file = archive.open(info)
+        except (NotImplementedError, RuntimeError) as fault:  # a rare method; a password
+            raise UserError(f"{shown} ({member}): cannot be unpacked: {fault}") from None
+        with file:
+            yield io.BufferedReader(file)  # its lines are read several times as fast
+
+
+def _missing(member: str, shown: str, names: Iterable[str]) -> UserError:
+    first, *more = [name[:100] for name in names] or ["no member"]
+    listed = ", ".join([first, *more[:9]]) + (", …" if more[9:] else "")
+    return UserError(f"{shown}: expected a member {member}, found {listed}")
+
+
+def _check_member(member: str, shown: str, regular: bool = True, several: bool = False) -> None:
+    """Raise UserError for a link, a folder or a device, and for a name that occurs twice."""
+    if not regular:
+        raise UserError(f"{shown}: expected {member} to be a plain file, found a link or device")
+    if several:
+        raise UserError(f"{shown}: has more than one {member}; pack it anew")
+
 
 LONGEST_LINE = 16 * 2**20
 """Limit of a line in bytes, so that memory stays bounded."""
-
-_ARRIVING = 2**18  # bytes that are taken from a stream at once: some thousands of sentences
 
 
 @dataclass
@@ -46,11 +139,10 @@ class LineTally:
 
 
 def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
-    """Yield the lines of a raw text without line ends, straight from a packed file if it is one.
+    """Yield the lines of a raw text, packed or not, without line ends. `tally` counts oddities.
 
-    Messages call the file `shown`, by default its path. A byte order mark, a carriage return before
-    a line end and a missing last line end are accepted and counted in `tally`. Raises UserError,
-    with line and byte offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
+    Messages call the file `shown`, by default its path. Raises UserError, with line and byte
+    offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
     """
     with unpacked(path, member, shown) as stream:
         raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
@@ -58,15 +150,14 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
 
 
 def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:
-    """Yield lists of the lines that arrived together, by the rule of `read_lines`.
+    """Yield lists of the lines that arrived together in a stream, by the rule of `read_lines`.
 
     A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
-    `stream` has `read1`, and messages call it `shown`.
     """
     waiting: deque[bytes] = deque()
     lines = _lines(iter(lambda: waiting.popleft(), None), shown, tally)
     rest = b""
-    while arrived := stream.read1(_ARRIVING):
+    while arrived := stream.read1(2**18):
         *whole, rest = (rest + arrived).split(b"\n")
         waiting.extend(line + b"\n" for line in whole)
         if len(rest) > LONGEST_LINE:  # refused below, instead of growing until it ends

@@ -1,7 +1,4 @@
-"""The manifest of a corpus: the raw file of every side of every split, and its checksum.
-
-It stands beside the raw files and depends on nothing else, so that it may be compared.
-"""
+"""The manifest of a corpus: the raw file of every side of every split, and its checksum."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -11,8 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
-from headcount.data.formats.archives import named, unpacked
-from headcount.data.lines import LineTally, read_lines
+from headcount.data.lines import LineTally, named, read_lines, unpacked
 
 NAME = "manifest.json"
 
@@ -26,10 +22,7 @@ Texts = dict[str, dict[str, Row | dict[str, list[Row]]]]
 
 
 class FoundText(NamedTuple):
-    """A raw file, or a member of one, and the way to read its sentences.
-
-    `shown` is the file's name in messages. A copy of a person's file is called by its origin.
-    """
+    """A raw file or its member, the way to read its sentences, and its name in messages."""
 
     path: Path
     member: str | None
@@ -57,10 +50,7 @@ class FoundText(NamedTuple):
 def write_manifest(
     folder: Path, about: Mapping[str, Any], splits: Texts, trees: Texts | None = None
 ) -> None:
-    """Write the manifest of the files in `folder`, with their SHA-256 and size.
-
-    It begins with `about`. `trees`: treebanks that were made together with the splits.
-    """
+    """Write `about`, splits and treebanks, with SHA-256 and size of each file in `folder`."""
 
     @cache
     def facts(name: str) -> Row:
@@ -90,10 +80,9 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def find_text(manifest: Path, split: str, language: str, trees: bool = False) -> FoundText:
-    """Return the raw text of one side, its checksum verified.
+    """Return the raw text of a side, or of a treebank of a generated corpus if `trees`.
 
-    `trees`: also search the treebanks of a generated corpus. Raises UserError if the corpus has no
-    such split or language, and as `find_file`.
+    Raises UserError if the corpus has no such split or language, and as `find_file`.
     """
     about = read_manifest(manifest)
     listed = about["splits"] | (about.get("trees", {}) if trees else {})

@@ -1,5 +1,7 @@
-"""The published sentence pairs of a split, after the rules of its corpus."""
+"""The published sentence pairs of a split, read in the formats of their files, by its rules."""
 
+import csv
+import re
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
@@ -10,13 +12,80 @@ import numpy as np
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
 from headcount.base.settings.sources import Draw
-from headcount.data.formats.markup import elements, read_segments, shown_key
-from headcount.data.formats.sentences import KEYED, read_sentences
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
+from headcount.data.markup import elements, read_memory, read_segments, shown_key
 
-Row = tuple[str, ...]
-"""A sentence and its translation, or its translations."""
+# IWSLT's lines about a talk. Its title and description are translated and stay.
+_ABOUT_TALK = re.compile(r"\s*</?(url|talkid|keywords|speaker|reviewer|translator|doc)\b")
+_TITLES = re.compile(r"</?(title|description)>")
+
+
+def read_sentences(text: FoundText, tally: LineTally) -> Iterator[str]:
+    """Yield the sentences of a raw text. Raises UserError for a faulty one, even at its end."""
+    yield from _READERS[text.format](text, tally)
+
+
+def _moses(text: FoundText, tally: LineTally) -> Iterator[str]:
+    """Decode the entities of Moses's tokeniser, which a scorer's tokeniser would cut to pieces."""
+    import sacremoses  # takes a quarter of a second that not every text needs
+
+    yield from map(sacremoses.MosesDetokenizer().unescape_xml, text.lines(tally))
+
+
+def _ted(text: FoundText, tally: LineTally) -> Iterator[str]:
+    for line in text.lines(tally):
+        if not _ABOUT_TALK.match(line):
+            yield _TITLES.sub("", line)
+
+
+def _tsv(text: FoundText, tally: LineTally) -> Iterator[str]:
+    rows = (line.split(text.separator or "\t") for line in text.lines(tally))
+    yield from _column(enumerate(rows, start=1), text)
+
+
+def _csv(text: FoundText, tally: LineTally) -> Iterator[str]:
+    """Yield a column of a table whose quoted cells may have separators and line ends."""
+    lines = (f"{line}\n" for line in text.lines(tally))
+    rows = csv.reader(lines, delimiter=text.separator or ",", strict=True)
+    try:
+        yield from _column(((rows.line_num, row) for row in rows), text)
+    except csv.Error as fault:
+        raise UserError(f"{text.name}:{rows.line_num}: not CSV ({fault}); mend the line") from None
+
+
+def _column(rows: Iterator[tuple[int, list[str]]], text: FoundText) -> Iterator[str]:
+    """Yield one cell of each row. The first row has names if the column is given by a name."""
+    place, hint = text.column, "correct the column or the separator in config/corpora.yaml"
+    if isinstance(place, str):
+        number, names = next(rows, (1, []))
+        if place not in names:
+            listed = ", ".join(names) or "none"
+            raise UserError(
+                f"{text.name}:{number}: expected a column {place!r}, found {listed}; {hint}"
+            )
+        place = names.index(place) + 1
+    for number, cells in rows:
+        if len(cells) < place:
+            raise UserError(
+                f"{text.name}:{number}: expected {place} columns, found {len(cells)}; {hint}"
+            )
+        yield cells[place - 1]
+
+
+_READERS: dict[str, Callable[[FoundText, LineTally], Iterator[str]]] = {
+    "plain": FoundText.lines,
+    "moses": _moses,
+    "sgm": lambda text, tally: iter(read_segments(text, tally).values()),
+    "ted": _ted,
+    "tmx": read_memory,
+    "tsv": _tsv,
+    "csv": _csv,
+    "wmt": lambda text, tally: iter(read_segments(text, tally).values()),
+}
+
+
+Row = tuple[str, ...]  # a sentence and its translations
 
 
 class RawSplit:
@@ -39,9 +108,7 @@ class RawSplit:
         self._times = [find_file(manifest, overlap[k]) for k in ("ids", "links")] if overlap else []
         self._draw = draw
         self.references = len(tgt[0])
-        """Translations of each sentence."""
-        self.left_out: dict[str, int] = {}
-        """Published pairs that are not in the split, by the rule that left them out."""
+        self.left_out: dict[str, int] = {}  # published pairs that are not in the split, by rule
 
     @property
     def shown(self) -> str:
@@ -51,8 +118,7 @@ class RawSplit:
     def rows(self, tallies: tuple[LineTally, LineTally]) -> Iterator[Row]:
         """Yield the rows of the split, with a tally of the source and one of the target.
 
-        Raises UserError if a file is faulty, if sides differ in length or in their segments, and if
-        fewer pairs remain than are to be drawn. This may only show at the end.
+        Raises UserError, sometimes only at the end, for faulty or unequal files and too few pairs.
         """
         if self._draw is None:
             return self._undrawn(tallies)
@@ -110,12 +176,15 @@ class RawSplit:
     ) -> Iterator[Row]:
         """Yield rows of parallel texts: by their segments' keys if all have keys."""
         counted = [tallies[0], *[tallies[1]] * (len(texts) - 1)]
-        if all(text.format in KEYED for text in texts):
+        if all(text.format in ("sgm", "wmt") for text in texts):
             yield from self._by_key(texts, counted)
             return
         for row in zip_longest(*map(read_sentences, texts, counted)):
             if None in row:
-                raise self._misaligned(texts)
+                raise UserError(
+                    f"{self._split}: the sides are not aligned: {', '.join(map(_counted, texts))}; "
+                    "mend or replace them"
+                )
             yield row
 
     def _by_key(self, texts: list[FoundText], tallies: list[LineTally]) -> Iterator[Row]:
@@ -131,20 +200,16 @@ class RawSplit:
                 )
         yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
 
-    def _misaligned(self, texts: list[FoundText]) -> UserError:
-        counts = [sum(1 for _ in read_sentences(text, LineTally())) for text in texts]
-        sides = (f"{text.name} has {n} sentences" for text, n in zip(texts, counts, strict=True))
-        return UserError(
-            f"{self._split}: the sides are not aligned: {', '.join(sides)}; mend or replace them"
-        )
+
+def _counted(text: FoundText) -> str:
+    return f"{text.name} has {sum(1 for _ in read_sentences(text, LineTally()))} sentences"
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
     """Yield, for each pair of a Moses release of OPUS, the share of time with both subtitles.
 
-    `ids` has a line for each pair: two documents and the numbers of their sentences, separated by
-    tabs. `links` is the XCES alignment of the pairs, in the same order. Some of its links have no
-    pair. A link without an overlap has 0. Raises UserError for a pair without a link.
+    `ids` has a line for each pair: two documents and the numbers of their sentences. `links` is the
+    XCES alignment, in the same order, which has more links. Raises UserError for a missing link.
     """
     known = _links(links)
     for number, line in enumerate(ids.lines(LineTally()), start=1):

@@ -1,8 +1,4 @@
-"""Dependency trees of a person's own text, predicted by stanza, an optional extra.
-
-The project's tokeniser cuts the words, as the models read them. The trees are written in
-CoNLL-U and can be named as a treebank in corpora.yaml.
-"""
+"""Dependency trees of a person's own text, predicted by stanza, an optional extra."""
 
 from pathlib import Path
 from typing import Any
@@ -10,14 +6,12 @@ from typing import Any
 from headcount.base.errors import EnvironmentFault, UserError, lacks_memory, optional_package
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.settings.data import SpellingSettings
-from headcount.data.normalisation import normaliser
 from headcount.data.text import read_clean
 from headcount.data.trees import conllu_text
-from headcount.data.words import Tokeniser
+from headcount.data.words import Tokeniser, normaliser
 
 RESOURCES = "1.15.0"
 """Release of stanza's models, whose checksums stanza verifies."""
-_STEPS = "tokenize,pos,lemma,depparse"
 _AT_ONCE = 100  # sentences
 _DAMAGED = (OSError, ValueError, RuntimeError, EOFError)  # missing or incomplete models
 _REMEDY = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
@@ -28,10 +22,9 @@ def parse_text(
 ) -> None:
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
-    Sentences are called `line-<number>`. Models of the tokeniser's language are fetched into
-    `models` if they are missing. A JSON file beside `out` has the number of sentences, checksums of
-    the models, and `origin`. Raises EnvironmentFault without stanza or its models, UserError for a
-    text without a word.
+    Missing models are fetched into `models`. A JSON file beside `out` has the number of sentences,
+    checksums of the models, and `origin`. Raises EnvironmentFault without stanza or its models,
+    UserError for a text without a word.
     """
     parser = load_parser(tokeniser.language, models)
     normalise = normaliser(SpellingSettings())
@@ -58,7 +51,7 @@ def parse_text(
 def load_parser(language: str, models: Path) -> Any:
     """Return stanza's pipeline for words. Raises EnvironmentFault without package or models."""
     stanza = optional_package("stanza", "predicted trees", _REMEDY)
-    common = {"processors": _STEPS, "package": "default"}
+    common = {"processors": "tokenize,pos,lemma,depparse", "package": "default"}
 
     def load() -> Any:
         options = {"tokenize_pretokenized": True, "download_method": None, **common}

@@ -9,9 +9,8 @@ from typing import Any
 
 from headcount.base.errors import UserError, optional_package
 from headcount.base.folders import SIDES
-from headcount.data.normalisation import Normalise
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import protect, restore
+from headcount.data.words import Normalise, protect, restore
 
 UNIT = "sentencepiece"
 """`unit` in segmentation.json of text that was cut by a SentencePiece model."""
@@ -79,26 +78,17 @@ class RunningPieces(ABC):
         return bool(self._marks.before or self._marks.after)
 
     def pieces(self, line: str) -> list[str]:
-        """Return the pieces of a cleaned line with its marks, known to the model or not.
-
-        Names of special pieces in the line are ordinary text.
-        """
+        """Return the pieces of a cleaned line with its marks, known to the model or not."""
         return [piece for piece, _ in self.placed(line)]
 
     def placed(self, line: str) -> list[Placed]:
-        """Return the pieces, each with the position in the normalised line where it begins.
-
-        A piece that stands for a part of one character has that character's position.
-        """
+        """Return the pieces, each with the position in the normalised line where it begins."""
         line = self.normalise(line)
         placed = self._marks.around(self._cut(line), len(line))
         return [(protect(piece), position) for piece, position in placed]
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
-        """Return for each piece True if it begins a word.
-
-        The sign of a space begins a word. Special pieces and added words stand apart.
-        """
+        """Return for each piece True if it begins a word. Special pieces and added words do."""
         apart = [piece in self._apart for piece in pieces]
         before = [True, *apart[:-1]][: len(pieces)]
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
@@ -127,10 +117,7 @@ class RunningPieces(ABC):
         return [*ids[: max(0, longest - len(after))], *after][:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the normalised line of ids without padding, start or end.
-
-        Special pieces are left out. The references that it is scored on are normalised too.
-        """
+        """Return the normalised line of ids without padding, start, end and special pieces."""
         pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
         line = self._join([restore(piece) for piece in pieces])
         return self.normalise(" ".join(line.split()))
@@ -150,7 +137,11 @@ class SentencePieces(RunningPieces):
     def __init__(self, language: str, model: bytes, *side: Any):
         """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
         super().__init__(language, *side)
-        self._model = load_sentencepiece(model)
+        package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
+        try:
+            self._model = package.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as fault:
+            raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
         words = self._marks.words
         self._added = sorted(words, key=len, reverse=True)  # where several begin, the longest
         patterns = [f"({words[name]})" for name in self._added]
@@ -198,24 +189,9 @@ class TokenizerPieces(RunningPieces):
         return self._model.decoder.decode(pieces)
 
 
-def load_sentencepiece(model: bytes) -> Any:
-    """Return the processor of a model file.
-
-    Raises UserError if the bytes are no such model, EnvironmentFault without the package.
-    """
-    package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
-    try:
-        return package.SentencePieceProcessor(model_proto=model)
-    except RuntimeError as fault:
-        raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
-
-
 @lru_cache(maxsize=1)  # both sides have the same; one of 250,000 pieces takes two seconds
 def load_tokenizer(model: bytes) -> Any:
-    """Return the tokenizer of a tokenizer.json.
-
-    Raises UserError if the bytes are none, EnvironmentFault without the package.
-    """
+    """Return the tokenizer of a tokenizer.json."""
     package = optional_package("tokenizers", "pieces of a pretrained model", _REMEDY)
     try:
         return package.Tokenizer.from_str(model.decode("utf-8"))
@@ -223,14 +199,10 @@ def load_tokenizer(model: bytes) -> Any:
         raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault
 
 
-def make_pieces(
-    unit: str,
-    language: str,
-    model: bytes,
-    words: Vocabulary,
-    marks: Marks,
-    normalise: Normalise = str,
-) -> RunningPieces:
-    """Return the cutter of running text by a model of this `unit`."""
-    kind = SentencePieces if unit == UNIT else TokenizerPieces
-    return kind(language, model, words, marks, normalise)
+def make_pieces(unit: str, language: str, model: bytes, *side: Any) -> RunningPieces:
+    """Return the cutter of running text by a model of this `unit`.
+
+    `side`: other arguments of `RunningPieces`. Raises UserError for the bytes of no such model,
+    EnvironmentFault without its package.
+    """
+    return (SentencePieces if unit == UNIT else TokenizerPieces)(language, model, *side)

@@ -8,7 +8,7 @@ tokens, and arcs inside a token are left out. Tokens count from 0.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -72,8 +72,7 @@ class AlignedTree:
 def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
     """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
 
-    Raises UserError, with the sentence, for faulty rows, ranges or relations and for words that are
-    no tree. It also raises if no sentence has a word, and as `read_lines`.
+    Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
     """
     shown = shown or str(path)
     words = wordless = 0
@@ -167,10 +166,9 @@ def align_trees(
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """Return the trees whose tokens the model can read, and `COUNTS`.
 
-    Dropped are sentences as `empty` (no word), `wordless` (words are `_`), `text` (tokens differ
-    from their text) or `word` (a token without a piece). `cut_like_text` counts sentences whose
-    text in one gives the same pieces. Pieces of running text belong to the token in which they
-    begin. Raises UserError if no sentence stays, and for a model whose sentences have marks.
+    `cut_like_text` counts sentences whose whole text gives the same pieces. Pieces of running text
+    belong to the token in which they begin. Raises UserError if no sentence stays, and for a model
+    whose sentences have marks.
     """
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
@@ -248,10 +246,7 @@ def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, s
 def write_aligned(
     path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
 ) -> None:
-    """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`.
-
-    The CSV has the number of arcs by relation and relative position of the dependent.
-    """
+    """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`."""
     write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))
     arcs = Counter((a.relation, a.dependent - a.governor) for tree in trees for a in tree.arcs)
     rows = [(*kind, count) for kind, count in sorted(arcs.items())]
@@ -260,8 +255,5 @@ def write_aligned(
 
 def read_aligned(path: Path) -> list[AlignedTree]:
     """Return the trees that `write_aligned` wrote."""
-    rows = map(json.loads, clean_lines(path))
-    return [
-        AlignedTree(row["sentence"], row["pieces"], [Arc(*arc) for arc in row["arcs"]])
-        for row in rows
-    ]
+    trees = [AlignedTree(**json.loads(line)) for line in clean_lines(path)]
+    return [replace(tree, arcs=[Arc(*arc) for arc in tree.arcs]) for tree in trees]

@@ -1,14 +1,54 @@
-"""Words of a line and back: Moses's rules by language, and an escaping that loses nothing."""
+"""Words and letters of a line: Unicode form and lower case, Moses's rules, a safe escaping."""
 
 import logging
 import re
+import unicodedata
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import regex
 
 from headcount.base.errors import EnvironmentFault
-from headcount.base.settings.data import two_letters
+from headcount.base.settings.data import LetterSettings, SpellingSettings, two_letters
 from headcount.data.vocabulary import SPECIALS
+
+SPELLING = "spelling"
+"""Key of segmentation.json: the `SpellingSettings` that are not the defaults."""
+
+Normalise = Callable[[str], str]
+
+
+def normaliser(settings: SpellingSettings) -> Normalise:
+    """Return a function that normalises a line: Unicode form, then lower case. It is idempotent."""
+    form = settings.normal_form
+
+    def normal(line: str) -> str:
+        return line if form == "none" else unicodedata.normalize(form, line)
+
+    def normalise(line: str) -> str:
+        line = normal(line)
+        return normal(line.lower()) if settings.lowercase else line  # small letters may compose
+
+    return normalise
+
+
+def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
+    """Return the entry of segmentation.json for settings: empty for the defaults."""
+    changed = settings.model_dump(exclude_defaults=True)
+    return {SPELLING: changed} if changed else {}
+
+
+def read_normaliser(about: dict[str, Any], default: SpellingSettings) -> Normalise:
+    """Return the normaliser that segmentation.json records, by default that of `default`.
+
+    Raises ValueError for an entry that is no such setting.
+    """
+    changed = about.get(SPELLING, {})
+    if not isinstance(changed, dict):
+        raise ValueError(f"{SPELLING}: expected settings by name, found {changed!r}")
+    return normaliser(SpellingSettings(**default.model_dump() | changed))
+
 
 SEPARATOR = "@@"
 """Ends every piece that the next piece continues."""
@@ -34,10 +74,9 @@ _ESCAPED = re.compile(r"\\([0-9a-f]{1,6});")
 
 
 class Tokeniser:
-    """Splits lines of one language into words, and joins words into a line.
+    """Splits lines of one language into words by Moses's rules, and joins words into a line.
 
-    Tokenised text is split and joined at spaces only. Languages without rules of Moses get its
-    general rules. Nothing is escaped, so `&amp;` stays as it is.
+    Tokenised text is split and joined at spaces only. Nothing is escaped: `&amp;` stays.
     """
 
     def __init__(self, language: str, pretokenised: bool, unsegmented_scripts: str):
@@ -111,5 +150,4 @@ def restore(safe: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     """Return the character of a number. A number without one stays."""
     number = int(match[1], 16)
-    is_character = number < 0xD800 or 0xE000 <= number <= 0x10FFFF
-    return chr(number) if is_character else match[0]
+    return chr(number) if number < 0xD800 or 0xE000 <= number <= 0x10FFFF else match[0]

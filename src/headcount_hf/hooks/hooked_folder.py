@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from headcount.search.extent import search_batches
 
 from headcount.ablation.masked_bleu import Inputs, Masked
 from headcount.base.errors import UserError
@@ -19,6 +18,7 @@ from headcount.data.batches import Ids
 from headcount.data.lines import clean_lines, references
 from headcount.model.machine import batches_of, pick_device
 from headcount.model.transformer import first_device
+from headcount.search.sources import search_batches
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
 from headcount_hf.pretrained.families import check_languages
 from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole

@@ -10,9 +10,9 @@ from headcount.base.files import write_bytes, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.normalisation import spelling_facts
 from headcount.data.sentencepieces import MARKS, Marks, RunningPieces, make_pieces
 from headcount.data.vocabulary import Vocabulary
+from headcount.data.words import spelling_facts
 from headcount_hf.pretrained.families import (
     CONFIG,
     TOKENIZER_CONFIG,

@@ -14,10 +14,9 @@ from headcount.base.files import sha256, whole_file
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.section import check_own_file
 from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
-from headcount.data.fetching.checksums import LOCK, Recorded, read_lock, record
-from headcount.data.fetching.transfer import MIRROR, fetch
-from headcount.data.formats.archives import OPENERS
-from headcount.data.manifest import Row, write_manifest
+from headcount.data.fetching.transfer import LOCK, MIRROR, Recorded, fetch, read_lock, record
+from headcount.data.lines import OPENERS
+from headcount.data.manifest import Row, Texts, write_manifest
 
 _PAGES = (b"<!doctype html", b"<html")
 
@@ -37,26 +36,21 @@ class RawFile:
 
 
 def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path = LOCK) -> None:
-    """Fetch every file of a corpus into `folder`, then write `manifest.json` there.
+    """Fetch every file of a corpus of corpora.yaml into `folder`, then write `manifest.json` there.
 
-    `entry` has the published and own files of a corpus in corpora.yaml. A file with the right
-    checksum is not fetched again if it is in `folder` or in another `data/raw/<corpus>/<recipe>`.
-    If the environment variable HEADCOUNT_MIRROR names a folder, public files come from
-    `<mirror>/<corpus>/<file>` and never from the network. `lock` records the checksum of a public
-    file without one in the entry; later fetches must match it.
+    A file with the right checksum is taken from `folder` or another `data/raw/<corpus>/<recipe>`.
+    With a mirror, public files come from `<mirror>/<corpus>/<file>` and never from the network.
+    `lock` records the checksum of a public file without one in the entry.
 
     Raises UserError for a faulty entry or own file, EnvironmentFault if a public file is not
     available. Earlier files then stay.
     """
     given = checked(Published, entry, lambda path: f"{corpus}: {keyed(path)}")
     plan = _Plan(corpus, given.base_url)
-    splits = {
-        split: {
-            language: plan.side(side, f"{split}.{language}", language)
-            for language, side in sides.items()
-        }
-        for split, sides in given.splits.items()
-    }
+    splits: Texts = {}
+    for split, sides in given.splits.items():
+        entries = {name: plan.side(side, f"{split}.{name}", name) for name, side in sides.items()}
+        splits[split] = entries
     rules = {
         "hold_out": {key: rule.model_dump() for key, rule in given.hold_out.items()},
         "overlap": {
@@ -192,7 +186,7 @@ def _beside(corpus: str, target: Path, expected: str) -> Path | None:
     """Return the same file in another folder of data/raw."""
     if target.parents[1].name != corpus:  # not in data/raw/<corpus>/<recipe>
         return None
-    others = (path for path in sorted(target.parents[2].glob(f"*/*/{target.name}")))
+    others = sorted(target.parents[2].glob(f"*/*/{target.name}"))
     return next((path for path in others if path != target and sha256(path) == expected), None)
 
 

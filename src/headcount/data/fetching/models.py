@@ -11,12 +11,10 @@ from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
-from headcount.data.fetching.checksums import LOCK
 from headcount.data.fetching.download import RawFile, fetch_file
-from headcount.data.fetching.transfer import fetch
+from headcount.data.fetching.transfer import LOCK, fetch
 
 HUB = "https://huggingface.co"
-SETTINGS = "config/models.yaml"
 RECORD = "manifest.json"
 """Name of the record beside a fetched model: SHA-256 by file name."""
 _LISTED = ".fetched"
@@ -24,30 +22,23 @@ _LISTED = ".fetched"
 
 
 def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
-    """Fetch every file of a model into `folder`, then write the record of their checksums.
+    """Fetch every file of a model of models.yaml into `folder`, then write their checksums.
 
-    `entry` has origin and files of a model in models.yaml. Of a person's own folder all files that
-    a model may be read from are copied, unless the entry names files. If the environment variable
-    HEADCOUNT_MIRROR names a folder, files of the hub come from its folder `pretrained.<name>` and
-    never from the network. Raises UserError for a faulty entry or own file, EnvironmentFault if a
-    file of the hub is not available. Earlier files then stay.
+    Without files in its entry, all of a person's own folder that a model is read from are copied.
+    A mirror has the files of the hub in `pretrained.<name>`. Raises as `fetch_corpus`.
     """
     given = checked(PretrainedFiles, entry, lambda path: f"{name}: {keyed(path)}")
     check_apart(folder, [Path(given.path)] if given.path else [])
     for file, expected in (files := given.files or _own_files(Path(given.path))).items():
         own = f"{given.path}/{file}" if given.path else None
         url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
-        raw = RawFile(file, url, own, expected, entry=SETTINGS)
+        raw = RawFile(file, url, own, expected, entry="config/models.yaml")
         fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
     write_record(folder, {"model": given.hub or given.path, "revision": given.revision}, files)
 
 
 def write_record(folder: Path, origin: dict[str, Any], names: Iterable[str]) -> None:
-    """Write the record of a model's files in a folder, after `origin`.
-
-    Files of an earlier model in this folder are removed, because a reader would take them for files
-    of this one.
-    """
+    """Write `origin` and checksums of a model's files, and remove files of an earlier model."""
     listed, files = folder / _LISTED, {name: sha256(folder / name) for name in names}
     for name in set(read_json(listed) if listed.exists() else []) - files.keys():
         (folder / name).unlink(missing_ok=True)

@@ -3,11 +3,12 @@
 The rules stand in corpus.yaml; docs/reference/synthetic.md describes the language.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -15,13 +16,174 @@ from headcount.base.files import write_text
 from headcount.base.settings.data import SyntheticSettings
 from headcount.data.lines import write_lines
 from headcount.data.manifest import write_manifest
-from headcount.data.synthetic.grammar import Grammar
-from headcount.data.synthetic.lexicon import Lexicon, read_lexicon
-from headcount.data.synthetic.realisation import Realiser, Sentence
+from headcount.data.synthetic.grammar import (
+    Adjective,
+    Clause,
+    Grammar,
+    Lexicon,
+    NounPhrase,
+    PrepositionalPhrase,
+    Word,
+    read_lexicon,
+)
 from headcount.data.trees import conllu_text
 
+
+class Token(NamedTuple):
+    """A source word in its dependency tree. `head` counts from 1. The root has 0."""
+
+    form: str
+    upos: str
+    head: int
+    deprel: str
+
+
+class Sentence(NamedTuple):
+    """A source sentence, its translation, and its tree with a token for each source word."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    tree: tuple[Token, ...]
+
+
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A word whose position is not known yet. Two nodes are never equal."""
+
+    word: Word
+    form: str  # in the source; an empty one leaves no word there
+    translation: str  # in the target; an empty one leaves no word there
+    deprel: str
+    head: "_Node | None"
+
+    @property
+    def governor(self) -> str:
+        """Context in which its dependents choose their stems."""
+        return self.word.kind or "noun"
+
+
+_Parts = dict[str, Sequence["_Node | _Phrase"]]
+
+
+class _Phrase(NamedTuple):
+    """Parts by their names in the orders of this kind of phrase."""
+
+    kind: str
+    parts: _Parts
+
+
+class Realiser:
+    """Writes derivations in English, with trees after Universal Dependencies, and in art."""
+
+    def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any]) -> None:
+        """`rules`: suffixes, prefixes and orders of corpus.yaml."""
+        self._lexicon = lexicon
+        self._rules = rules
+
+    def sentence(self, main: Clause) -> Sentence:
+        """Return the sentence of a main clause in both languages."""
+        root = self._verb(main, "root", None, None)
+        parts: _Parts = {"main": [self._clause(main, root)]}
+        parts["stop"] = [self._only("stop", "punct", root)]
+        if main.conjunction and main.subordinate:
+            verb = self._verb(main.subordinate, "advcl", root, None)
+            parts["conjunction"] = [_node(main.conjunction, "mark", verb)]
+            parts["subordinate"] = [self._clause(main.subordinate, verb)]
+        whole = _Phrase("sentence", parts)
+        source = [node for node in _arranged(whole, self._rules["source_order"]) if node.form]
+        target = _arranged(whole, self._rules["target_order"])
+        places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
+        return Sentence(
+            tuple(node.form for node in source),
+            tuple(node.translation for node in target if node.translation),
+            tuple(Token(n.form, n.word.upos, places[n.head], n.deprel) for n in source),
+        )
+
+    def _verb(
+        self, clause: Clause, deprel: str, head: _Node | None, antecedent: NounPhrase | None
+    ) -> _Node:
+        """Return a verb. `antecedent` is the argument that a relative clause lacks."""
+        subject, affected = clause.subject or antecedent, clause.object or antecedent
+        form = "past" if clause.tense == "past" else "base"
+        if clause.tense == "present" and subject.number == "singular":
+            form = "third"
+        context = (affected.noun.animacy, affected.number) if affected else ()
+        stem = self._rules["tense"][clause.tense] + clause.verb.stem(*context)
+        translation = stem + self._agreement(subject)
+        return _Node(clause.verb, clause.verb.forms[form], translation, deprel, head)
+
+    def _clause(self, clause: Clause, verb: _Node) -> _Phrase:
+        parts: _Parts = {"verb": [verb]}
+        for name in ("opening_adverb", "adverb"):
+            if adverb := getattr(clause, name):
+                parts[name] = [_node(adverb, "advmod", verb)]
+        if clause.subject:
+            parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
+        if clause.tense == "future":
+            parts["auxiliary"] = [self._only("auxiliary", "aux", verb)]
+        if clause.object:
+            parts["object"] = [self._noun_phrase(clause.object, "obj", verb, "accusative")]
+        if clause.oblique:
+            parts["oblique"] = [self._prepositional_phrase(clause.oblique, "obl", verb)]
+        return _Phrase("clause", parts)
+
+    def _noun_phrase(self, phrase: NounPhrase, deprel: str, head: _Node, case: str) -> _Phrase:
+        number, rules = phrase.number, self._rules
+        ending = rules["noun_number"][number] + rules["noun_case"][case]
+        noun = _node(phrase.noun, deprel, head, number, ending, head.governor)
+        suffix = rules["agreement_case"][case] + self._agreement(phrase)
+        parts: _Parts = {"noun": [noun]}
+        if phrase.determiner:
+            parts["determiner"] = [_node(phrase.determiner, "det", noun, number, suffix)]
+        parts["adjectives"] = [self._adjective(word, noun, suffix) for word in phrase.adjectives]
+        if phrase.modifier:
+            parts["modifier"] = [self._prepositional_phrase(phrase.modifier, "nmod", noun)]
+        if phrase.relative:
+            verb = self._verb(phrase.relative, "acl:relcl", noun, phrase)
+            missing = "obj" if phrase.relative.subject else "nsubj"
+            relative: _Parts = {"relativiser": [self._only("relativiser", missing, verb)]}
+            relative["clause"] = [self._clause(phrase.relative, verb)]
+            parts["relative"] = [_Phrase("relative", relative)]
+        return _Phrase("noun_phrase", parts)
+
+    def _adjective(self, adjective: Adjective, noun: _Node, suffix: str) -> _Phrase:
+        node = _node(adjective.word, "amod", noun, suffix=suffix)
+        degree = [self._only("degree", "advmod", node)] if adjective.strong else []
+        return _Phrase("adjective", {"adjective": [node], "degree": degree})
+
+    def _prepositional_phrase(
+        self, phrase: PrepositionalPhrase, deprel: str, head: _Node
+    ) -> _Phrase:
+        inner = self._noun_phrase(phrase.noun_phrase, deprel, head, phrase.preposition.case)
+        case = _node(phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor)
+        return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
+
+    def _only(self, name: str, deprel: str, head: _Node) -> _Node:
+        """Return the word of a list of one word."""
+        return _node(self._lexicon[name].items[0], deprel, head)
+
+    def _agreement(self, phrase: NounPhrase) -> str:
+        gender = self._rules["agreement_gender"][phrase.noun.gender]
+        return gender + self._rules["agreement_number"][phrase.number]
+
+
+def _node(
+    word: Word, deprel: str, head: _Node, form: str = "form", suffix: str = "", governor: str = ""
+) -> _Node:
+    """Return a word with a suffix, unless its stem is empty. `governor` chooses the stem."""
+    stem = word.stem(governor)
+    return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
+
+
+def _arranged(phrase: _Phrase, orders: Mapping[str, Sequence[str]]) -> list[_Node]:
+    nodes = []
+    for name in orders[phrase.kind]:
+        for part in phrase.parts.get(name, ()):
+            nodes += [part] if isinstance(part, _Node) else _arranged(part, orders)
+    return nodes
+
+
 SOURCE, TARGET = "en", "art"
-TREEBANKS = ("dev", "test")
 
 
 def generate(
@@ -46,11 +208,7 @@ def generate(
 def generate_splits(
     seed: int, train_pairs: int, dev_pairs: int, test_pairs: int
 ) -> dict[str, list[Sentence]]:
-    """Return all splits, no source sentence in two of them.
-
-    Test is drawn first, then dev, then train, so that test and dev do not depend on the size of
-    train. Within a split a short sentence may occur twice.
-    """
+    """Return all splits, no source sentence in two of them. Train is drawn last."""
     test = generate(seed, test_pairs, "test")
     held_out = {sentence.source for sentence in test}
     dev = generate(seed, dev_pairs, "dev", held_out)
@@ -59,17 +217,14 @@ def generate_splits(
 
 
 def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
-    """Write `<split>.en` and `<split>.art` for every split, `<split>.conllu` for dev and test.
-
-    Lines have words separated by spaces. The manifest is written last.
-    """
+    """Write `<split>.{en,art}`, `<split>.conllu` of dev and test and, last, the manifest."""
     splits = generate_splits(size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
     texts, trees = {}, {}
     for name, sentences in splits.items():
         texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
         write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
         write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
-    for name in TREEBANKS:
+    for name in ("dev", "test"):
         trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
     write_manifest(folder, {"corpus": corpus, "pretokenised": True}, texts, trees)

@@ -12,9 +12,7 @@ from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
 from headcount.data.words import UNSPACED
 
-Key = tuple[str, str]
-"""Names of a document and of a segment in it."""
-
+Key = tuple[str, str]  # names of a document and of a segment in it
 _Segments = dict[str, dict[Key, str]]  # by translator
 
 # Inline codes of a TMX sentence: pairs around words, and codes with a place of their own.
@@ -24,7 +22,6 @@ _BREAK_TYPES = frozenset({"lb", "pb", "cb"})  # breaks of lines, pages and colum
 _PLACE = "\0"  # stands for a code that has a place: XML cannot contain it
 _JOINT = re.compile(rf"(?<=\w)(?<![{UNSPACED}]){_PLACE}+(?=\w)(?![{UNSPACED}])")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-
 _TAG = re.compile(r"<!--.*?-->|<(doc|/?seg)(?=[\s/>])([^<>]*)>", re.DOTALL | re.IGNORECASE)
 _SEGMENT_TAG = re.compile(r"<(/?)seg(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
@@ -57,10 +54,7 @@ def _local(tag: str) -> str:
 
 
 def read_memory(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield of each unit of a TMX file the sentence in the text's language.
-
-    The sentence is empty if the unit has none, or several that differ (counted as ambiguous).
-    """
+    """Yield of each unit of a TMX file its only sentence in the text's language, or nothing."""
     seen: set[str] = set()
     with text.opened() as stream:
         for unit, _ in elements(stream, "tu", text.name):
@@ -106,44 +100,34 @@ def _subtags(tag: str) -> list[str]:
 
 
 def _no_language(text: FoundText, seen: Iterable[str]) -> UserError:
-    listed = ", ".join(sorted(seen)) or "none"
-    return UserError(f"{text.name}: expected sentences in {text.language!r}, found {listed}")
+    shown = ", ".join(sorted(seen)) or "none"
+    return UserError(f"{text.name}: expected sentences in {text.language!r}, found {shown}")
 
 
 def _sentence(segment: ElementTree.Element | None) -> str:
     """Return the text of a TMX segment. Codes that part two words become a space."""
-    text = "" if segment is None else _with_codes(segment)
+    text = "" if segment is None else _text(segment)
     return _JOINT.sub(" ", text).replace(_PLACE, "")
 
 
-def _with_codes(element: ElementTree.Element) -> str:
-    inner = (_code(child, _local(child.tag)) + (child.tail or "") for child in element)
-    return (element.text or "") + "".join(inner)
-
-
-def _code(element: ElementTree.Element, kind: str) -> str:
+def _text(element: ElementTree.Element) -> str:
+    kind = _local(element.tag)
     if kind not in _PAIRED | _PLACED:
-        return _with_codes(element)
+        inner = (_text(child) + (child.tail or "") for child in element)
+        return (element.text or "") + "".join(inner)
     if element.get("type") in _BREAK_TYPES or _BREAK.search("".join(element.itertext())):
         return " "
     return _PLACE if kind in _PLACED else ""
 
 
 def read_segments(text: FoundText, tally: LineTally) -> dict[Key, str]:
-    """Return the segments of a test set in SGML or XML (WMT, NIST, IWSLT), by key.
-
-    Raises UserError for a segment that is cut, nameless or there twice.
-    """
+    """Return the segments of a test set in SGML or XML, by key. Raises UserError for bad ones."""
     segments = (_wmt if text.format == "wmt" else _sgm)(text, tally)
     return _of_translator(segments, text.translator, text.name)
 
 
 def _wmt(text: FoundText, tally: LineTally) -> _Segments:
-    """Return the segments in one language of WMT's XML since 2021.
-
-    Outputs of systems are left out. Documents of test suites, which have no reference, are left out
-    and counted.
-    """
+    """Return the segments in one language of WMT's XML since 2021, without systems' outputs."""
     segments: dict[str, _Segments] = {}
     with text.opened() as stream:
         for document, _ in elements(stream, "doc", text.name):
