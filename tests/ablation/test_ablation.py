@@ -5,19 +5,12 @@ import json
 
 import pytest
 import torch
-from masked_run import (
-    DECODE_FLAGS,
-    MODEL,
-    folder_flags,
-    masked_bleu,
-    masked_inputs,
-    translated,
-)
+from masked_run import DECODE_FLAGS, MODEL, folder_flags, masked_bleu, masked_inputs, translated
 from sacrebleu.significance import PairedTest
 from script_runner import run_script
 
-from headcount.ablation.ablation import COLUMNS, all_but_one, single_heads, with_dev
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import ABLATION_COLUMNS, all_but_one, single_heads, with_dev
 from headcount.base.addresses import Head
 from headcount.base.settings.ablation import AblationSettings
 from headcount.model import machine
@@ -65,7 +58,7 @@ def test_which_heads_are_silent_by_hand():
 @pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, written):
     _, rows = written
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == ABLATION_COLUMNS
     plain = [(test, "") for test in TESTS]
     scores = {key: masked_bleu(inputs, *key) for key in plain}
     for row in rows[::4]:  # searches of their own take time

@@ -7,19 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from masked_run import (
-    DECODE,
-    DECODE_FLAGS,
-    MODEL,
-    folder_flags,
-    masked_bleu,
-    masked_inputs,
-)
+from masked_run import DECODE, DECODE_FLAGS, MODEL, folder_flags, masked_bleu, masked_inputs
 from script_runner import run_script
 
-from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
-from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import ABLATION_COLUMNS, first_test, read_single_effects
 from headcount.ablation.pruning_orders import for_ranking
 from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
 from headcount.base.errors import UserError

@@ -4,7 +4,7 @@ import torch
 from small_models import TEXT, make_model
 
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.deployment.importance_speed import epoch_of
+from headcount.deployment.speed import epoch_of
 
 
 def test_an_epoch_trains_a_copy_with_dropout_and_leaves_the_model_alone(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headcount.base.settings.train import TrainSettings
-from headcount.training.averaging import Average, LastAverage, MovingAverage, make_average
+from headcount.training.optimiser import Average, LastAverage, MovingAverage, make_average
 
 
 def weights_of(value):

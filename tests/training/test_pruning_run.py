@@ -24,8 +24,8 @@ from headcount.store.kept_heads import as_many_heads
 from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
+from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import PruningRun
-from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import Session
@@ -139,7 +139,7 @@ def test_gates_from_none_held_open_are_a_plain_training_to_the_last_bit(base, tm
     # Every draw is 1, and nothing moves log α: no slope where a gate is cut off, and no penalty.
     held_open = GATES.model_copy(update={"updates": 4, "init": 100.0})
     fresh = pruning(base, f"gates-{scope}-l0-from-none", tmp_path, updates=6, **lengths)
-    fresh.finish_gates_from_none(UNEVEN, held_open, tmp_path / "gates")
+    fresh.finish_gates(UNEVEN, held_open, tmp_path / "gates")
     expected = load_weights(tmp_path / "plain" / "model" / "last.safetensors")
     weights = load_weights_of(tmp_path / "gates")
     assert weights.keys() == expected.keys()

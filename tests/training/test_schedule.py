@@ -5,7 +5,7 @@ import math
 import pytest
 
 from headcount.base.settings.train import GatesSettings, TrainSettings
-from headcount.training.schedule import learning_rate
+from headcount.training.optimiser import learning_rate
 
 
 def rate(update, **changes):

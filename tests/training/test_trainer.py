@@ -14,7 +14,7 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import load_weights
 from headcount.training import train as train_module
-from headcount.training.schedule import ADAM
+from headcount.training.optimiser import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
@@ -110,8 +110,7 @@ PLANTED = [3.0, 2.0, 2.5, 2.0, 2.2, 1.0, 1.5]
 
 
 @pytest.mark.parametrize(
-    ("patience", "end", "best"),
-    [(0, 14, 12), (1, 6, 4), (2, 8, 4), (3, 10, 4), (4, 14, 12)],
+    ("patience", "end", "best"), [(0, 14, 12), (1, 6, 4), (2, 8, 4), (3, 10, 4), (4, 14, 12)]
 )
 def test_patience_ends_training_when_dev_loss_has_not_fallen(
     make, monkeypatch, patience, end, best

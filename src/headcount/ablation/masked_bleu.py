@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_result
+from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import DecodeSettings
@@ -222,22 +222,3 @@ def point_rows(
         change = (score.delta, score.low, score.high, score.p_value, score.signature)
         rows.append([test, *cells, *masked, score.bleu, *change])
     return rows
-
-
-def write_points(
-    masked: Masked,
-    tests: dict[str, TestSet],
-    points: Sequence[Point],
-    scores: Mapping[str, Differences],
-    columns: Sequence[str],
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write BLEU with the heads of each point masked as CSV, one point of one test set a row.
-
-    `scores`: the result of `compare` for each test set. A JSON beside `out` has the search,
-    sentences, distinct masks, and `origin`.
-    """
-    described = masked.describe(tests, [point.heads for point in points])
-    rows = [row for test in tests for row in point_rows(masked.grid, test, points, scores[test])]
-    write_result(out, columns, rows, {**described, "provenance": origin})

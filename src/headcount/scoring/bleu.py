@@ -21,8 +21,6 @@ from headcount.data.words import Tokeniser
 
 Lines = list[str]
 
-_LOWEST = 1.0
-"""BLEU under which a model hardly translates in this direction."""
 _JAPANESE = dict.fromkeys(("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"), "CJK")
 
 SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped")
@@ -153,7 +151,7 @@ def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) ->
     rows = [row for row in scores if row["metric"] == "bleu"]
     for row, *files in zip(rows, translations, targets, strict=True):
         ours, theirs = map(_script, files)
-        if row["score"] < _LOWEST:
+        if row["score"] < 1:
             warnings.append(f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; {advice}")
         elif ours and theirs and ours != theirs:
             warnings.append(

@@ -152,7 +152,11 @@ class MaskImportant(MaskN):
             return Choice(self.multiplier([]))
         first_pass = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + first_pass.importance.float()
-        masked = self._held_heads() if held else self._most_important(update)
+        if held:  # N heads, drawn by the seed alone: no update has the number 0
+            draws = Stream.HEAD_MASK.generator(self.seed, 0)
+            masked = draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
+        else:
+            masked = self._most_important(update)
         return Choice(self.multiplier(masked), first_pass)
 
     def state(self) -> Weights:
@@ -169,11 +173,6 @@ class MaskImportant(MaskN):
         if self.run.signed:
             most = most[ranked.values[: self.run.heads] > 0]
         return self.mask(free[most], update)
-
-    def _held_heads(self) -> list[int]:
-        """Return N heads, drawn by the seed alone: no update has the number 0."""
-        draws = Stream.HEAD_MASK.generator(self.seed, 0)
-        return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """Measure all heads on the update's batches, without dropout."""

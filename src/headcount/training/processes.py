@@ -23,9 +23,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 
 T = TypeVar("T")
 _Other = tuple[subprocess.Popen, IO[str]]  # a process that the first one started, and its prints
-
 _HERE = "here"  # number of processes that have come, in the store of the first
-PATIENCE = 20  # seconds in which a process that has nothing left to do is expected to end
 
 
 def is_first() -> bool:
@@ -62,12 +60,6 @@ def agree(flag: bool) -> bool:
     votes = torch.tensor([float(flag)])
     add_up([votes])
     return bool(votes)
-
-
-def leave_unless_first() -> None:
-    """End this process, unless it is the first, which does the rest alone."""
-    if not is_first():
-        sys.exit(0)
 
 
 @contextmanager
@@ -201,7 +193,7 @@ def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
             yield process, prints
         finally:
             try:
-                process.wait(PATIENCE)
+                process.wait(20)  # seconds; it has nothing left to do
             except subprocess.TimeoutExpired:
                 process.kill()
 

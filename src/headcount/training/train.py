@@ -22,11 +22,10 @@ from headcount.data.batches import Batch, BatchPlan, ParallelText
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
-from headcount.training.averaging import make_average
 from headcount.training.headmask import HeadMask
-from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own_share
+from headcount.training.optimiser import ADAM, learning_rate, make_average
+from headcount.training.processes import add_up, agree, is_first, own_share
 from headcount.training.progress import Progress, ProgressBar, caught_signals
-from headcount.training.schedule import ADAM, learning_rate
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
 
@@ -73,7 +72,6 @@ class Trainer:
         """Train to the last update, from the newest saved state if there is one.
 
         With `patience` training ends early, when dev loss has not fallen for so many validations.
-
         Raises Interrupted on SIGTERM or SIGINT, after the current update and with its state saved.
         Raises UserError at a loss or gradient that is not finite, before it changes a weight. Of
         several processes only the first returns.
@@ -96,7 +94,8 @@ class Trainer:
                         self.states.save(update, self.snapshot())
                     if stopped and not finished:
                         raise Interrupted(caught[0] if caught else signal.SIGTERM)
-        leave_unless_first()
+        if not is_first():
+            sys.exit(0)
 
     def chosen(self) -> Weights:
         """Return the weights that become the model: the best by dev loss, or the last."""

@@ -120,7 +120,8 @@ class ModelRun:
         These are facts of the chosen weights, beside the shape of `model`.
         """
         write_run(out, self.run)
-        write_rows(out / "curves.csv", CURVE_COLUMNS, trainer.progress.curve)
+        curve = [[row[column] for column in CURVE_COLUMNS] for row in trainer.progress.curve]
+        write_csv(out / "curves.csv", CURVE_COLUMNS, curve)
         row = trainer.chosen_row()
         return {
             "parameters": parameter_count(model),
@@ -153,12 +154,11 @@ class TrainingRun(ModelRun):
             for update in self.train.keep_updates:
                 weights = states.load_checkpoint(update)
                 save_weights(folder / "updates" / f"{update}.safetensors", weights)
-            heads, steps, progress = model.grid.heads(), trainer.steps(), trainer.progress
-            masks, slopes = (
-                head_rows(heads, steps, values) for values in (progress.masks, progress.slopes)
-            )
-            write_csv(folder / "masks.csv", MASK_COLUMNS, masks)
-            write_csv(folder / "slopes.csv", SLOPE_COLUMNS, slopes)
+            masks, slopes = trainer.progress.masks, trainer.progress.slopes
+            files = ("masks", MASK_COLUMNS, masks), ("slopes", SLOPE_COLUMNS, slopes)
+            for name, columns, values in files:
+                rows = head_rows(model.grid.heads(), trainer.steps(), values)
+                write_csv(folder / f"{name}.csv", columns, rows)
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
@@ -188,8 +188,3 @@ def head_rows(
         for step, of_step in zip(steps, values, strict=True)
         for head, numbers in zip(heads if of_step else [], of_step, strict=True)
     ]
-
-
-def write_rows(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
-    """Write rows by the names of their columns as CSV. None becomes an empty cell."""
-    write_csv(path, columns, [[row[column] for column in columns] for row in rows])

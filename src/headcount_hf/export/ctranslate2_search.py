@@ -15,7 +15,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.search.beam_search import NOT_FINITE
 from headcount.search.translation import Mask, Search, open_own_search
 from headcount.store.model_folder import ModelFolder

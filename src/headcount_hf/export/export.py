@@ -8,8 +8,7 @@ from typing import Any
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.base.settings.decode import DecodeSettings
-from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import Form, copy_segmenters, own_form, write_export
+from headcount.deployment.export import Deployed, Form, copy_segmenters, own_form, write_export
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_export import (
