@@ -66,9 +66,9 @@ def agree(flag: bool) -> bool:
 def together(count: int, gpus: bool) -> Iterator[None]:
     """Train in several processes within this context. The first process starts the others.
 
-    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process computes on a
-    GPU, which it has chosen before. Raises EnvironmentFault if another process ends too early, or
-    if two have one GPU. Raises UserError if another number of processes was started.
+    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process has chosen a
+    GPU before. Raises EnvironmentFault if another process ends too early, or if two have one GPU,
+    and UserError if another number of processes was started.
     """
     if count == 1:
         yield

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict
 
 import torch
@@ -25,7 +24,7 @@ from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.headmask import HeadMask
 from headcount.training.optimiser import ADAM, learning_rate, make_average
 from headcount.training.processes import add_up, agree, is_first, own_share
-from headcount.training.progress import Progress, ProgressBar, caught_signals
+from headcount.training.progress import Progress, caught_signals
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
 
@@ -78,16 +77,16 @@ class Trainer:
         """
         with batches_of("train", self.settings.batch_tokens):
             self._resume()
-            bar = ProgressBar(self.progress, self.settings.updates)
-            with closing(bar.bar), caught_signals() as caught:
+            progress, settings = self.progress, self.settings
+            with progress.bar(settings.updates) as bar, caught_signals() as caught:
                 finished = self._has_ended()
                 while not finished:
                     self._update()
-                    bar.after_update()
-                    update, settings = self.progress.update, self.settings
+                    progress.show_update(bar)
+                    update = progress.update
                     if update == settings.updates or update % settings.dev_interval == 0:
                         self._validate()
-                        bar.after_validation()
+                        progress.print_validation(settings.updates)
                         finished = self._has_ended()
                     stopped = agree(bool(caught))
                     if is_first() and (finished or stopped or self.states.due()):

@@ -47,10 +47,9 @@ class Session:
     def unfinished(self, settings: TrainSettings, out: Path) -> Iterator[Places]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
-        Both are None if the outputs lie finished. They do beside the states while an engine waits
-        to record them (workflow/engines/records.py), so that a run which ends before that is not
-        trained again. Of several processes only the first writes. The others leave in
-        `Trainer.fit`.
+        Both are None if the outputs lie finished, as they do beside the states until an engine has
+        recorded them (workflow/engines/records.py). Of several processes only the first writes. The
+        others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
