@@ -122,7 +122,7 @@ def test_heads_that_are_always_masked_learn_nothing(make, name):
 
 
 @pytest.mark.parametrize("name", ["random-4", "impt-4"])
-@pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("accumulate", [1, 3])
 def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulate):
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()

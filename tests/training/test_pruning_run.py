@@ -217,14 +217,11 @@ def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
     assert kept("ranked-gates-all-l0.3") == [0, 1, 1, 1, 0, 0, 1, 1, 0]
     # The 2 largest of the encoder's; the third equals the second, and comes later.
     assert kept("ranked-gates-enc_self-l0.3") == [0, 1, 1, 0, 1, 1, 1, 1, 1]
-    draws = np.array([kept("drawn-gates-all-l0.3", seed) for seed in range(1, 41)])
-    assert (draws.sum(1) == 5).all() and (draws.mean(0) > 0.2).all() and (draws.mean(0) < 0.9).all()
     encoder = np.array([kept("drawn-gates-enc_self-l0.3", seed) for seed in range(1, 9)])
     assert (encoder[:, :4].sum(1) == 2).all() and encoder[:, 4:].all()
-    assert kept("drawn-gates-all-l0.3", 7) == kept("drawn-gates-all-l0.3", 7)
 
 
-@pytest.mark.parametrize("how", ["ranked", pytest.param("drawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["ranked", "drawn"])
 def test_a_fine_tuned_run_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
     run, folder = base
     flags = gates_flags(base, tmp_path, f"{how}-gates-all-l0.3")
