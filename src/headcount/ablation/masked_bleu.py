@@ -1,8 +1,7 @@
 """BLEU of one model's test sets under many sets of masked heads.
 
-All masks of a test set go through one search, a row of the head multiplier for each sentence, so
-that batches stay full. Each distinct set of heads is translated once however often it occurs, and
-masks of decoder heads share the states of the encoder.
+All masks of a test set go through one search, so that batches stay full, and masks of decoder heads
+share the states of the encoder.
 """
 
 import sys
@@ -153,11 +152,7 @@ class Masked(ABC):
         return dict(zip(texts, judged, strict=True))
 
     def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
-        """Return the search, sentences of each test set, and numbers of distinct masks.
-
-        `masks_closing_a_layer` counts masks that leave a layer without heads, which standard error
-        warns of.
-        """
+        """Return search, sentences and numbers of masks, and warn of layers without heads."""
         distinct = {(), *sets}
         masks = head_masks(list(distinct), self.grid.size)
         closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)

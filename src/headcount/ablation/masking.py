@@ -31,8 +31,7 @@ ABLATION_COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCOR
 DEV = "dev"
 """Chooses the head that a layer keeps. The test sets only score it."""
 
-Compare = Callable[[str, list[Heads]], Differences]
-"""Compares the score of a test set with sets of masked heads with its score without a mask."""
+Compare = Callable[[str, list[Heads]], Differences]  # from no mask, of a test set, by masked heads
 
 
 def write_ablation(

@@ -131,10 +131,7 @@ def read_signed(inputs: MaskedInputs, masked: MaskedModel, rerank: ImportanceSet
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
-    """Return the checkpoint, <update>.safetensors of one training, of each update.
-
-    Raises UserError for a checkpoint that is missing, or not named.
-    """
+    """Return <update>.safetensors of each update. Raises UserError for one missing or not named."""
     names = {path.stem: path for path in checkpoints}
     wanted = [str(update) for update in updates]
     if sorted(names) != sorted(wanted):

@@ -66,10 +66,7 @@ class Deployed:
         return replace(self, model=copy.deepcopy(self.model).cpu())
 
     def facts(self) -> dict[str, Any]:
-        """Return facts for its model.json beside its shape: its heads, and facts of its source.
-
-        `provenance` describes the training of the weights.
-        """
+        """Return facts for its model.json beside its shape: its heads, and facts of its source."""
         source = self.source.facts()
         facts = {key: value for key, value in source.items() if key not in _OWN_FACTS}
         facts["parameters"] = parameter_count(self.model)
@@ -80,8 +77,7 @@ class Deployed:
         return facts
 
 
-MARK = "export.json"
-"""Marks an export, and lists its files, which another export may replace."""
+MARK = "export.json"  # lists the files of an export, which another export may replace
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,10 @@ def write_export(
     that overlaps the inputs or has files that no export wrote.
     """
     check_apart(out, [what.source.path, what.pair.path, *inputs])
-    check_replaceable(out, "an earlier export", _listed(out))
+    earlier: list[str] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        earlier = [*read_json(out / MARK)["files"], MARK]
+    check_replaceable(out, "an earlier export", earlier)
     lines = [f"{out}: {form.summary}"]
     with whole_folder(out) as part:
         form.save(part)
@@ -135,10 +134,3 @@ def copy_segmenters(what: Deployed, part: Path, names: Iterable[str]) -> None:
     """Copy these files of the subwords."""
     for path in what.pair.files(names):
         shutil.copyfile(path, part / path.name)
-
-
-def _listed(out: Path) -> Iterable[str]:
-    """Return the names of the files that an earlier export wrote there."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return [*read_json(out / MARK)["files"], MARK]
-    return []

@@ -22,10 +22,7 @@ from headcount.training.states import Weights
 
 @dataclass(frozen=True)
 class FirstPass:
-    """Measurements of a first pass over all sentences of an update.
-
-    Tensors are [heads] in fp64 on the CPU. Slopes are ∂L(x)/∂ξ at ξ = 1 of each sentence x.
-    """
+    """A first pass over all sentences x of an update: [heads] in fp64 of ∂L(x)/∂ξ at ξ = 1."""
 
     sentences: int
     importance: Tensor  # ranks the heads, in the unit of the run, larger is more important
@@ -112,8 +109,7 @@ class MaskN(HeadMask):
 class MaskRandom(MaskN):
     """Random-N: N distinct heads, each set of N that may be masked alike (algorithm 1).
 
-    Whole layers may be masked by chance. The draw depends on seed and update alone, unless heads
-    rest. Initial weights, order of the data and dropout are the baseline's.
+    The draw depends on seed and update alone, unless heads rest.
     """
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:

@@ -57,7 +57,6 @@ class MovingAverage(Average):
         self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
 
     def after_update(self, weights: Weights, update: int) -> None:
-        """Move towards the weights, early on faster, so that the start is soon forgotten."""
         decay = min(self.decay, (1 + update) / (10 + update))
         targets = [weights[name].detach() for name in self.mean]
         torch._foreach_lerp_(list(self.mean.values()), targets, 1 - decay)

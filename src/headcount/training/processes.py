@@ -82,11 +82,8 @@ def together(count: int, gpus: bool) -> Iterator[None]:
 
 
 def _let_slurm_start(count: int) -> None:
-    """Replace this process by srun in a batch job that has as many tasks.
-
-    Snakemake's plugin for SLURM hides the number of tasks from its jobs. The workflow asks for a
-    task for each process.
-    """
+    """Replace this process by srun in a batch job that has as many tasks."""
+    # Snakemake's plugin for SLURM hides the number of tasks, one a process, from its jobs.
     env = os.environ
     in_batch = "SLURMD_NODENAME" in env and "SLURM_STEP_NUM_TASKS" not in env
     tasks = env.get("SLURM_NTASKS", "" if "SLURM_JOB_NUM_NODES" in env else str(count))
@@ -98,10 +95,7 @@ def _let_slurm_start(count: int) -> None:
 
 
 def _are_started(count: int) -> bool:
-    """Return True if torchrun or srun started this process, and set torchrun's variables.
-
-    Raises UserError if they started another number of processes than the settings say.
-    """
+    """Return True if torchrun or srun started this process, and set torchrun's variables."""
     env = os.environ
     if "RANK" not in env and int(env.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
         env["RANK"], env["LOCAL_RANK"] = env["SLURM_PROCID"], env["SLURM_LOCALID"]
@@ -177,10 +171,8 @@ def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
 
 @contextmanager
 def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
-    """Run this command in another process, which ends with this context.
-
-    It finds the first process by torchrun's variables, and HEADCOUNT_JOB ends it with that one.
-    """
+    """Run this command in another process, which ends with this context."""
+    # HEADCOUNT_JOB ends it with the first process.
     env = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "HEADCOUNT_JOB": os.getpid()}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     env = os.environ | {name: str(value) for name, value in env.items()}

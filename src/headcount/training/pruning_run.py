@@ -96,10 +96,7 @@ class PruningRun(ModelRun):
         kept: Callable[[HeadGrid], np.ndarray] | None = None,
         learn: Callable[..., LearntMask] | None = None,
     ) -> None:
-        """Train without the heads that are not `kept`, or `learn` which heads to remove.
-
-        Fine-tuning freezes all weights outside the scope.
-        """
+        """Train without the heads that are not `kept`, or `learn` which heads to remove."""
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
@@ -165,8 +162,7 @@ def save_pruned(
 ) -> None:
     """Write model/ and heads.csv of a smaller model, and print how many heads are left.
 
-    `grid`: the heads before. `names`: their addresses in the original model. `values`: their
-    statistics. A head stays if its `gate` is not 0.
+    `grid`: the heads before. `names`: their addresses in the original model. `values`: statistics.
     """
     kept = values["gate"]
     kept_heads = [head.name() for head, gate in zip(names, kept, strict=True) if gate]

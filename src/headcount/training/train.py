@@ -144,11 +144,8 @@ class Trainer:
         self._batches = self._stream()
 
     def _resume(self) -> None:
-        """Go on from the newest saved state, if there is one.
-
-        The first process looks before the others, since it drops useless states. Raises
-        EnvironmentFault if they see another state, as on a shared disk that shows files late.
-        """
+        """Go on from the newest saved state, if there is one and all processes see it."""
+        # The first process looks before the others, since it drops useless states.
         state = self.states.load() if is_first() else None
         agree(True)
         state = state if is_first() else self.states.load()
@@ -168,11 +165,7 @@ class Trainer:
             print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
 
     def _update(self) -> None:
-        """Make one update on `accumulate` batches, the loss divided once by their target tokens.
-
-        This process passes its share of them. Dropout's draws follow seed, update and the batch's
-        place, so that they are the same in every process.
-        """
+        """Make one update on `accumulate` batches, the loss divided once by their target tokens."""
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
@@ -200,12 +193,10 @@ class Trainer:
     def _step(
         self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]
     ) -> tuple[float, list[float]]:
-        """Change the weights by their gradients. Return the summed loss, and the slopes.
+        """Change the weights by their gradients. Return the summed loss, and the slopes as numbers.
 
-        `losses`: [batches]. `slopes`: the gradient [heads] of a learnt multiplier, or none. Raises
-        UserError if a loss or the gradient's norm is not finite. All of the update's passes are
-        queued by then, so the update waits for a GPU only once. Impt-N waits for its first pass,
-        too, which decides about the second one.
+        All passes of the update are queued by then, so that it waits for a GPU only once. Impt-N
+        waits for its first pass, too.
         """
         update = self.progress.update + 1
         longest = self.settings.clip_norm or math.inf
@@ -232,10 +223,8 @@ class Trainer:
         return there.requires_grad_(choice.multiplier.requires_grad)
 
     def _has_ended(self) -> bool:
-        """Return True after the last update, or when `patience` is at its end.
-
-        The first process decides: another one's dev loss may differ in its last bits.
-        """
+        """Return True after the last update, or when `patience` is at its end."""
+        # The first process decides: another one's dev loss may differ in its last bits.
         waited = sum(row["step"] > self.progress.best_update for row in self.progress.curve)
         impatient = bool(self.settings.patience) and waited >= self.settings.patience
         return agree(is_first() and (impatient or self.progress.update == self.settings.updates))

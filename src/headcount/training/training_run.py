@@ -91,10 +91,7 @@ class ModelRun:
         return Transformer(settings, *sizes, joint)
 
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
-        """Return the model on the device of the settings, and warn of a format slow there.
-
-        From here on `precision` is fp32 or bf16, also where the settings leave it to `auto`.
-        """
+        """Return the model on its device, and replace `auto` precision by fp32 or bf16."""
         device = pick_device(self.train.device)
         if self.train.precision == "auto":
             precision = _pick_precision(states, device, model.settings.d_model)
@@ -114,10 +111,7 @@ class ModelRun:
         return Trainer(model, text, dev, settings, self.session.seed, states, head_mask)
 
     def write_facts(self, out: Path, trainer: Trainer, model: Transformer) -> Row:
-        """Write run.json and curves.csv, and return the facts for model.json.
-
-        These are facts of the chosen weights, beside the shape of `model`.
-        """
+        """Write run.json and curves.csv. Return the facts of the chosen weights for model.json."""
         write_run(out, self.run)
         curve = [[row[column] for column in CURVE_COLUMNS] for row in trainer.progress.curve]
         write_csv(out / "curves.csv", CURVE_COLUMNS, curve)
@@ -164,11 +158,7 @@ class TrainingRun(ModelRun):
 
 
 def _pick_precision(states: StateStore, device: torch.device, width: int) -> str:
-    """Return the number format for `auto`: the format of the newest state, if there is one.
-
-    So training goes on to the same last bit on another kind of machine. Of several processes the
-    first one decides.
-    """
+    """Return the number format for `auto`, that of the newest state if any, in every process."""
     before = states.precision() if is_first() else None
     precision = before or pick_format("auto", device, width)
     precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
