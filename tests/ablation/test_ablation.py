@@ -11,7 +11,7 @@ from script_runner import run_script
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import ABLATION_COLUMNS, all_but_one, single_heads, with_dev
 from headcount.base.addresses import Head
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.model import machine
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained

@@ -13,9 +13,8 @@ from small_run import segment
 
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import speed
 from headcount.deployment.speed import (

@@ -21,8 +21,9 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_csv, write_result
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Heads, Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
-from headcount.base.settings.ablation import AblationSettings, MaskingSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.heads import AblationSettings, MaskingSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import label
 from headcount.heads.importance import read_importance
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
