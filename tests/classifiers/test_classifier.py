@@ -14,7 +14,7 @@ from torch.nn import functional
 from headcount.base.errors import UserError
 from headcount.data.entailment import Example
 from headcount.model import machine
-from headcount.model.observed import watch_inputs
+from headcount.model.transformer import watch_inputs
 from headcount.scoring.bootstrap import resample_accuracy
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.hooks.hooked_encoder import HookedEncoder

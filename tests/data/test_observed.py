@@ -7,7 +7,7 @@ from small_models import TEXT, UNEVEN, attention_of, make_model
 from headcount.data.batches import collate
 from headcount.heads.head_measures import OUTSIDE, token_numbers, word_attention
 from headcount.model.attention import DenseAttention
-from headcount.model.observed import watch_attention
+from headcount.model.transformer import watch_attention
 
 
 @pytest.fixture(scope="module", params=["pre", "post"])

@@ -10,11 +10,10 @@ from masked_run import MODEL, masked_inputs
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.errors import UserError
 from headcount.base.files import write_csv
-from headcount.base.head_values import read_head_values, write_head_values
+from headcount.base.head_values import read_head_values
 from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.heads.drawn_text import read_drawn
-from headcount.heads.fisher import stays
-from headcount.heads.importance import measure_importance
+from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import (
     MaskedLoss,
     measure_loss_change,
@@ -26,13 +25,11 @@ from headcount.heads.measures_files import (
     NOT_RANKED,
     beside,
     files_of,
-    fisher_rows,
-    mean_rows,
     read_mean_outputs,
     read_measures,
+    stays,
 )
 from headcount.heads.more_measures import MEASURES, Passes, write_measures
-from headcount.heads.slopes import integrated_gradients
 
 IMPORTANCE = ImportanceSettings(sentences=9, batch_tokens=60)
 MORE = MeasuresSettings(points=3, orders=4, order_sentences=5)
@@ -149,19 +146,3 @@ def test_damaged_files_are_refused_with_their_line(inputs, path, tmp_path, chang
     rewrite(copy, "means", change)
     with pytest.raises(UserError, match=rf"measures_means\.csv{line}: expected"):
         read_mean_outputs(beside(copy, "means"), inputs.model)
-
-
-def test_what_is_written_is_read_again(inputs, tmp_path):
-    draw, grid = np.random.default_rng(1), MODEL.grid
-    measures = tmp_path / "measures.csv"
-    whole, means = draw.normal(size=(8, 8)), draw.normal(size=(8, MODEL.head_width))
-    write_head_values(measures, grid, {"one": range(8), "shapley_error": range(8)})
-    for part, rows in (("fisher", fisher_rows(whole, grid)), ("means", mean_rows(means, grid))):
-        write_csv(beside(measures, part), COLUMNS[part], rows)
-    found = read_measures(measures, inputs.model, grid)
-    assert [*found.values] == ["one"]  # any other statistic is a measure
-    inside = np.zeros((8, 8), dtype=bool)
-    for _, _, span in grid.layers():
-        inside[span, span] = True
-    assert np.array_equal(found.fisher, np.where(inside, whole, 0))
-    assert np.array_equal(read_mean_outputs(beside(measures, "means"), inputs.model), means)

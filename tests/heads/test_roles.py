@@ -19,14 +19,8 @@ from planted import (
 from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import in_order
 from headcount.heads import head_measures
-from headcount.heads.head_measures import (
-    POSITION_COLUMNS,
-    are_words,
-    frequent_limit,
-    pointed,
-)
-from headcount.heads.roles import TextRoles, measure_syntax, text_roles
-from headcount.heads.syntax import SYNTAX_COLUMNS
+from headcount.heads.head_measures import POSITION_COLUMNS, frequent_limit, pointed
+from headcount.heads.roles import SYNTAX_COLUMNS, TextRoles, measure_syntax, text_roles
 
 
 @pytest.fixture(scope="module")
@@ -169,11 +163,6 @@ def test_a_head_points_at_one_key_or_at_none():
     keys = torch.tensor([[True, True, False]])
     assert pointed(weights, keys).tolist() == [[[1, -1, -1]]]
     assert pointed(weights, torch.tensor([[True, False, True]])).tolist() == [[[2, 0, 2]]]
-
-
-def test_special_tokens_are_no_words():
-    tokens = torch.tensor([[1, 7, 2, 0]])  # BOS, a word, EOS, padding
-    assert are_words(tokens).tolist() == [[False, True, False, False]]
 
 
 def test_several_dependents_are_one_trial(model):

@@ -1,7 +1,6 @@
 """Roles, relevance and attention of a small model, from files to files, by the scripts."""
 
 import csv
-import hashlib
 import json
 import re
 from collections import Counter
@@ -63,23 +62,12 @@ class Files:
         return self.folder / name
 
     def roles(self, out: Path, trees: list[Path], model: str = "model", **changes) -> None:
-        settings = RolesSettings(**changes)
-        write_roles(
-            ModelFolder(self.folder / model), PairFolder(self.bpe), trees, settings, out, {}
-        )
+        folders = ModelFolder(self.folder / model), PairFolder(self.bpe)
+        write_roles(*folders, trees, RolesSettings(**changes), out, {})
 
     def attention(self, out: Path, source: Path, head: Head, target: Path | None = None) -> None:
-        texts = (source, target)
-        write_attention(
-            ModelFolder(self.model),
-            PairFolder(self.bpe),
-            head,
-            texts,
-            "word",
-            RolesSettings(),
-            out,
-            {},
-        )
+        folders = ModelFolder(self.model), PairFolder(self.bpe)
+        write_attention(*folders, head, (source, target), "word", RolesSettings(), out, {})
 
 
 @pytest.fixture(scope="module")
@@ -169,16 +157,18 @@ def test_of_several_references_the_first_is_forced(files, tmp_path):
     assert made[0] == made[1]
 
 
+def draw(words: list[str], out: Path, *flags) -> int:
+    """Draw a map of equal weights between these words, and return the exit code."""
+    path, weights = out.parent / "drawn.json", [[1 / len(words)] * len(words)] * len(words)
+    found = {"queries": words, "keys": words, "weights": weights}
+    head = {"kind": "enc_self", "layer": 0, "head": 0}
+    path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
+    return run_script("attention_map", ["--weights", path, *flags, "--out", out])
+
+
 def test_f25_words_of_any_script_are_drawn_or_the_missing_letter_is_told(tmp_path, capsys):
     """Words from right to left and combining marks; a Chinese letter that the font lacks."""
-    path, out = tmp_path / "a.json", tmp_path / "a.svg"
-
-    def draw(words, out):
-        found = {"queries": words, "keys": words, "weights": [[0.2, 0.3, 0.5]] * 3}
-        head = {"kind": "enc_self", "layer": 0, "head": 0}
-        path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
-        return run_script("attention_map", ["--weights", path, "--out", out])
-
+    out = tmp_path / "a.svg"
     words = ["ذهب", "שלום", "e\u0301"]
     assert draw(words, out) == draw(words, out.with_suffix(".png")) == 0
     drawn = out.read_text(encoding="utf-8")
@@ -192,21 +182,14 @@ def test_f25_words_of_any_script_are_drawn_or_the_missing_letter_is_told(tmp_pat
     told = capsys.readouterr().err
     assert "Glyph 29483" in told and "missing from font" in told  # 29483 is 猫
     assert "a font that has it" in told and "or draw an .svg" in told
-    assert not list(tmp_path.glob("*b.png"))
-    assert draw(["猫", "שלום", "x"], out) == 0
-    assert out.read_text(encoding="utf-8").count("猫") >= 2
+    assert not list(tmp_path.glob("*b.png")) and draw(["猫", "שלום", "x"], out) == 0
 
 
 def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
     """Each of them is a fault, or another text, to who reads formulas."""
     words, title = ["$x$", r"$\frac{", r"\$5", "<b>&"], r"$\foo{$"
-    found = {"queries": words, "keys": words, "weights": [[0.1, 0.2, 0.3, 0.4]] * 4}
-    head = {"kind": "enc_self", "layer": 0, "head": 0}
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
     for ending in ("svg", "pdf", "png"):
-        flags = ["--weights", path, "--title", title, "--out", tmp_path / f"a.{ending}"]
-        assert run_script("attention_map", flags) == 0
+        assert draw(words, tmp_path / f"a.{ending}", "--title", title) == 0
     texts = [element.text for element in ElementTree.parse(tmp_path / "a.svg").iter()]
     assert title in texts and all(texts.count(word) == 2 for word in words)
 
@@ -254,13 +237,3 @@ def test_a_word_of_unknown_pieces_is_one_word_of_a_map(files, tmp_path, kind):
     rows = [[0], [1, 2], [3], [4]] if kind == "enc_self" else [[0], [1], [2, 3]]
     expected = torch.stack([by_key[row].mean(0) for row in rows])
     torch.testing.assert_close(torch.tensor(found["weights"]), expected, atol=1e-4, rtol=0)
-
-
-def test_a_treebank_with_a_cycle_ends_with_2_and_its_sentence(files, tmp_path, capsys):
-    bad = "# sent_id = s-9\n1\ta\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tyak\t_\tX\t_\t_\t1\tnsubj\t_\t_\n\n"
-    (tmp_path / "t.conllu").write_text(bad)
-    entry = {"file": "t.conllu", "sha256": hashlib.sha256(bad.encode()).hexdigest(), "bytes": 1}
-    (tmp_path / "manifest.json").write_text(json.dumps({"splits": {"t": {"en": entry}}}))
-    flags = ["--raw", tmp_path / "manifest.json", "--treebank", "t", "--bpe", files.bpe]
-    assert run_script("trees", [*flags, "--out", tmp_path / "t.jsonl"]) == 2
-    assert "sentence s-9: word 1 is in a cycle" in capsys.readouterr().err

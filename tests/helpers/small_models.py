@@ -10,7 +10,7 @@ from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import BeamSearch
-from headcount.search.encode import encode_once
+from headcount.search.sources import encode_once
 
 torch.set_num_threads(1)
 

@@ -1,4 +1,4 @@
-"""Attention against its definition, written out head by head; sinusoids by hand."""
+"""Attention against its definition, by kernels, and in bf16 as on a GPU."""
 
 import math
 
@@ -7,8 +7,10 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.data.batches import collate
+from headcount.heads.importance import batch_importance
 from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
 from headcount.model.loss import summed_loss
+from headcount.model.machine import number_format
 
 WIDTH, HEADS, D_HEAD = 10, 3, 4  # 3 × 4 is not 10: a head's width is given by itself
 
@@ -79,16 +81,6 @@ def test_written_out_and_fused_are_the_same(length, causal):
         out.backward(upstream)
         found.append((out.detach(), states.grad))
     torch.testing.assert_close(*found)
-
-
-@pytest.mark.parametrize(("length", "way"), [(32, "written_out"), (33, "fused")])
-def test_attention_to_few_keys_is_written_out(monkeypatch, length, way):
-    monkeypatch.setattr(DenseAttention, way, lambda *_: way)
-    states = torch.zeros(1, 2, length, 12)
-    assert DenseAttention().context(states, states, states) == way
-    states = states.bfloat16()
-    monkeypatch.setattr(DenseAttention, "written_out", lambda *_: "always in bf16")
-    assert DenseAttention().context(states, states, states) == "always in bf16"
 
 
 @pytest.mark.parametrize("keys", [32, 33])
@@ -183,3 +175,61 @@ def test_dropped_weights_leave_the_mean_as_it_is(number_format):
     assert set(found.tolist()) == {0.0, 4.0}
     share = (found == 0).float().mean().item()
     assert abs(share - dropped) < 5 * math.sqrt(dropped * (1 - dropped) / count)
+
+
+BATCH = collate(TEXT, [0, 1, 2])
+SOFT = 0.2 + 0.9 * torch.rand(3, 17, generator=torch.Generator().manual_seed(1))  # none is 1 or 0
+multipliers = pytest.mark.parametrize(
+    "multiplier", [None, SOFT[0], SOFT], ids=["none", "row", "each"]
+)
+
+# Numbers of bf16 have 8 bits, so each rounding is off by 2^-8 at most. What a gradient comes
+# through: 5 layers with 8 roundings each, on the way there and back, the decoder's 3 with 4 more,
+# and embedding and output. Roundings do not agree, so their squares add up; twice that is allowed.
+ROUNDING = 2**-8
+BOUND = 2 * ROUNDING * math.sqrt(2 * (5 * 8 + 3 * 4 + 2))  # 0.081
+
+
+@pytest.fixture(params=[True, False])
+def fused(request, monkeypatch):
+    """By the fused kernel as on a GPU, or written out as on a CPU in bf16."""
+    if request.param:
+        monkeypatch.setattr(DenseAttention, "context", DenseAttention.fused)
+
+
+def slopes_of(model, multiplier, precision="fp32"):
+    """The loss of a batch, and its gradients by all weights and the multiplier, by name."""
+    asked = None if multiplier is None else multiplier.clone().requires_grad_()
+    model.zero_grad()
+    with number_format(precision, torch.device("cpu")):
+        loss = summed_loss(model, BATCH, asked, 0.1)
+    loss.backward()
+    found = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    return loss.item(), found if asked is None else {**found, "multiplier": asked.grad}
+
+
+def off(rough, exact):
+    """How long the difference is, by the length of what is right."""
+    return ((rough - exact).norm() / exact.norm()).item()
+
+
+@multipliers
+def test_bf16_is_off_by_its_roundings(fused, multiplier):
+    model = make_model(heads=UNEVEN)
+    loss, exact = slopes_of(model, multiplier)
+    rough_loss, rough = slopes_of(model, multiplier, "bf16")
+    assert rough_loss == pytest.approx(loss, rel=ROUNDING) and rough_loss != loss
+    assert all(slope.dtype == torch.float32 for slope in rough.values())
+    if multiplier is not None:
+        assert 0 < off(rough.pop("multiplier"), exact.pop("multiplier")) < BOUND
+    whole = (torch.cat([s.flatten() for s in slopes.values()]) for slopes in (rough, exact))
+    assert 0 < off(*whole) < BOUND
+
+
+@pytest.mark.parametrize("unit", ["sentence", "batch", "position", "token", "none"])
+def test_importance_in_bf16_is_off_by_its_roundings(fused, unit):
+    model = make_model(heads=UNEVEN)
+    exact, _, loss = batch_importance(model, BATCH, unit)
+    rough, _, rough_loss = batch_importance(model, BATCH, unit, "bf16")
+    assert rough_loss.item() == pytest.approx(loss.item(), rel=ROUNDING)
+    assert 0 < off(rough, exact) < BOUND

@@ -7,7 +7,6 @@ from headcount.base.errors import EnvironmentFault
 from headcount.model import gpu_slots
 from headcount.model.machine import (
     batches_of,
-    number_format,
     pick_device,
     pick_format,
     warn_of_slow_format,
@@ -76,11 +75,6 @@ def test_processes_that_torchrun_or_srun_starts_take_a_gpu_each(monkeypatch, tol
     assert pick_device("auto") == torch.device("cuda", place) and set_to == [place]
 
 
-def test_no_product_is_made_before_auto_is_decided():
-    with pytest.raises(ValueError, match="expected fp32 or bf16, found 'auto'"):
-        number_format("auto", torch.device("cpu"))
-
-
 def fail(fault: Exception):
     raise fault
 
@@ -97,8 +91,3 @@ def test_f38_memory_used_up_names_the_budget_and_a_smaller_one(exhaust):
     told = r"train\.batch_tokens 4097 .* 2048"
     with pytest.raises(EnvironmentFault, match=told), batches_of("train", 4097):
         exhaust()
-
-
-def test_other_faults_of_a_batch_stay_what_they_are():
-    with pytest.raises(RuntimeError, match="must match the size"), batches_of("train", 4097):
-        torch.ones(2) + torch.ones(3)

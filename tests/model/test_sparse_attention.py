@@ -10,7 +10,7 @@ from torch.nn import functional
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import EOS
 from headcount.model.kernels.sparse_attention import SparseAttention
-from headcount.model.observed import watch_attention
+from headcount.model.transformer import watch_attention
 from headcount.search import history
 
 SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5

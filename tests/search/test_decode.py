@@ -1,4 +1,4 @@
-"""Beam search against full enumeration, against scoring and against a decoder without a cache."""
+"""Beam search against full enumeration, scoring, a plain search, and with a prefix."""
 
 import itertools
 import math
@@ -11,8 +11,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.kernels.small import largest
 from headcount.search.beam_search import Translation, translate
-from headcount.search.largest import largest
 from headcount.training.score import score_targets
 
 
@@ -199,17 +199,6 @@ def test_longest_output_is_kept_and_told(beam):
         assert translation.log_probability == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_hypothesis_that_never_was_cannot_end():
-    # While fewer than m hypotheses live, the rest of the beam is filled with impossible ones.
-    search = search_of(make_model(), [[4, 5]], settings(beam=3))
-    values = torch.tensor([[-math.inf, -math.inf, -1.0, -math.inf]])
-    all_end, parents = torch.ones(1, 4, dtype=torch.bool), torch.zeros(1, 4).long()
-    search._record_ends(values, parents, all_end & (values < -1), length=1)
-    assert search.ended.tolist() == [0] and search.best_value.tolist() == [-math.inf]
-    search._record_ends(values, parents, all_end, length=1)
-    assert search.ended.tolist() == [1] and search.best_score.tolist() == [-1.0]
-
-
 def test_order_is_kept_and_empty_stays_empty():
     model, sources = make_model(), [[], [7], *random_sources(5), [], [8, 8, 4]]
     counted = []
@@ -259,3 +248,33 @@ def test_a_multiplier_by_sentence_stays_the_callers():
         found = search_of(model, [[4], [4, 5, 4], [5, 4]], limits, multiplier).run()
     assert [each.steps for each in found] == [2, 4, 3]  # the first leaves while others go on
     assert torch.equal(multiplier, before)
+
+
+SOURCES = [[4, 8, 5, 6, 7], [7], [8, 4, 4], [5, 5], [6, 7, 8, 4]]
+PREFIX = [9, 5]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_batches_and_masks_of_a_sentence_change_nothing(beam):
+    """Together, alone and with a row of the multiplier each; scoring gives the log-probability."""
+    model = make_model(3, heads=UNEVEN)
+    masks = torch.ones(len(SOURCES), model.grid.size)
+    masks[1, 2] = masks[3, 5] = masks[3, 9] = 0.0
+    together = translate(model, SOURCES, settings(beam=beam), masks, prefix=PREFIX)
+    for number, translation in enumerate(together):
+        one = [SOURCES[number]], settings(beam=beam), masks[number]
+        alone = translate(model, *one, prefix=PREFIX)[0]
+        assert translation.ids == alone.ids and translation.ids[:2] == PREFIX
+        assert translation.log_probability == pytest.approx(alone.log_probability, abs=1e-4)
+    plain = translate(model, SOURCES, settings(beam=beam), prefix=PREFIX)
+    text = ParallelText(SOURCES, [translation.ids for translation in plain])
+    told = [-translation.log_probability for translation in plain]
+    assert told == pytest.approx(score_targets(model, text, 100).tolist(), abs=1e-4)
+    assert plain[0].ids != translate(model, SOURCES, settings(beam=beam))[0].ids
+
+
+def test_an_output_without_room_ends_behind_the_prefix():
+    short = settings(max_length_factor=0.01, max_length_extra=1)
+    found = translate(make_model(), SOURCES, short, prefix=PREFIX)
+    assert [translation.ids for translation in found] == [PREFIX] * len(SOURCES)
+    assert all(translation.capped for translation in found)

@@ -73,14 +73,3 @@ def test_steps_between_two_looks_wait_for_nothing(as_a_gpu, beam, monkeypatch):
         # Who is done; and of those the words and the facts. To give up slots is to count them.
         assert len(waited) <= (4 if looked else 0), (number, waited)
         assert not looked or waited
-
-
-def test_what_a_finished_sentence_found_stays():
-    # Two alike; the second hypothesis of each ends. BOS is 1, padding 0.
-    search = search_of(long_winded(), [[4, 5], [4, 5]], settings(beam=2))
-    search.tokens = torch.tensor([[[1, 6], [1, 7]]] * 2)
-    search.done[0] = True
-    values, parents = torch.tensor([[-0.5, -1.0]] * 2), torch.tensor([[0, 1]] * 2)
-    search._record_ends(values, parents, torch.tensor([[False, True]] * 2), length=2)
-    assert search.ended.tolist() == [0, 1] and search.best_score.tolist() == [0.0, -1.0]
-    assert search.best_tokens[:, :2].tolist() == [[0, 0], [1, 7]]

@@ -1,4 +1,4 @@
-"""Training states, and what is put by or finished beside them: damaged, lost, another run's."""
+"""Training states and averages of weights: damaged, lost, of another run, by hand."""
 
 import os
 import re
@@ -10,6 +10,7 @@ import torch
 from damage import flip
 
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.training.optimiser import LastAverage, MovingAverage
 from headcount.training.states import State, StateStore
 
 IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}
@@ -35,10 +36,6 @@ def test_the_newest_two_states_stay(store):
     assert torch.equal(state.tensors["model/w"], torch.full((2, 3), 11.0))
     assert state.facts["progress"] == {"update": 11}
     assert not store.due()
-
-
-def test_no_state_is_no_fault(tmp_path):
-    assert StateStore(tmp_path, IDENTITY, 1e9).load() is None
 
 
 def test_f29_a_half_written_set_is_never_loaded(store):
@@ -184,3 +181,69 @@ def test_who_waited_for_a_lock_that_was_removed_holds_the_new_one(tmp_path, monk
                 found.result(timeout=0.2)
         assert f"process {os.getpid()} " in found.result(timeout=10)
     assert not root.exists()
+
+
+def weights_of(value):
+    """Two tensors that move in opposite directions."""
+    return {
+        "a": torch.full((2,), float(value), requires_grad=True),
+        "b": torch.tensor([[-float(value)]]),
+    }
+
+
+def value_of(weights):
+    assert weights["a"][0] == weights["a"][1] == -weights["b"][0, 0]
+    return weights["a"][0].item()
+
+
+def restored(average, fresh):
+    """A fresh average that took over a copy of the state of another."""
+    fresh.restore({name: tensor.detach().clone() for name, tensor in average.state().items()})
+    return fresh
+
+
+def test_moving_average_by_hand():
+    average = MovingAverage(weights_of(0), decay=0.9)
+    average.after_update(weights_of(11), 1)  # decay 2/11: 0 + 9/11 · 11
+    assert value_of(average.at_validation({})) == pytest.approx(9)
+    average.after_update(weights_of(1), 2)  # decay 3/12: 0.25 · 9 + 0.75 · 1
+    assert value_of(average.at_validation({})) == pytest.approx(3)
+    average.after_update(weights_of(13), 100)  # 101/110 is more than 0.9: 0.9 · 3 + 0.1 · 13
+    assert value_of(average.at_validation({})) == pytest.approx(4)
+
+
+def test_last_average_by_hand():
+    average, weights = LastAverage(2), weights_of(1)
+    assert value_of(average.at_validation(weights)) == 1
+    with torch.no_grad():
+        weights["a"] += 100  # the average has a copy
+    found = [value_of(average.at_validation(weights_of(value))) for value in (4, 10)]
+    assert found == [2.5, 7]  # (1 + 4) / 2; (4 + 10) / 2
+
+
+def test_looking_between_validations_takes_nothing_in():
+    average = LastAverage(3)
+    average.at_validation(weights_of(1))
+    assert value_of(average.between(weights_of(5))) == 3
+    assert value_of(average.between(weights_of(7))) == 4
+    assert value_of(average.at_validation(weights_of(2))) == 1.5  # (1 + 2) / 2
+
+
+def test_a_restored_average_goes_on_alike():
+    moving = MovingAverage(weights_of(0), 0.9)
+    moving.after_update(weights_of(11), 1)
+    again = restored(moving, MovingAverage(weights_of(77), 0.9))
+    for each in (moving, again):
+        each.after_update(weights_of(1), 2)
+    assert value_of(again.at_validation({})) == value_of(moving.at_validation({}))
+
+
+@pytest.mark.parametrize("seen", [0, 1, 10, 12])
+def test_a_restored_last_average_goes_on_alike(seen):
+    average = LastAverage(11)  # places of one digit and of two
+    for value in range(seen):
+        average.at_validation(weights_of(value * value))
+    again = restored(average, LastAverage(11))
+    for value in (1000, 2000):
+        found = [value_of(each.at_validation(weights_of(value))) for each in (average, again)]
+        assert found[0] == found[1]

@@ -14,8 +14,12 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import collate, in_order
-from headcount.heads.importance import BatchImportance, batch_importance, measure_importance
-from headcount.heads.slopes import sentence_slopes
+from headcount.heads.importance import (
+    BatchImportance,
+    batch_importance,
+    measure_importance,
+    sentence_slopes,
+)
 from headcount.model.loss import token_losses
 from headcount.training import headmask
 from headcount.training.headmask import make_head_mask

@@ -12,8 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.heads.importance import batch_importance
-from headcount.heads.slopes import sentence_slopes
+from headcount.heads.importance import batch_importance, sentence_slopes
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer
 from headcount.training import train as train_module

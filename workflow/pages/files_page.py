@@ -11,7 +11,7 @@ from headcount.analysis.measures import MEASURES
 from headcount.base import head_values
 from headcount.data import trees
 from headcount.deployment import speed
-from headcount.heads import head_measures, measures_files, syntax
+from headcount.heads import head_measures, measures_files, roles
 from headcount.training import progress, pruning_run, training_run
 from headcount_hf.classifiers.classifier import accuracy_columns
 
@@ -26,7 +26,7 @@ WRITTEN = {
     "relevance.csv": head_values.COLUMNS,
     "attention.csv": head_values.COLUMNS,
     "positions.csv": head_measures.POSITION_COLUMNS,
-    "syntax.csv": syntax.SYNTAX_COLUMNS,
+    "syntax.csv": roles.SYNTAX_COLUMNS,
     "headmask.csv": masking.COLUMNS,
     "untuned_masking.csv": masking.UNTUNED_COLUMNS,
     "heads.csv": head_values.COLUMNS,

@@ -12,9 +12,8 @@ from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.ranking import Heads, drawn_heads, head_masks, rank_heads, step_sets
 from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.heads.drawn_text import read_drawn
-from headcount.heads.fisher import rearranged
 from headcount.heads.importance import measure_importance, normalise_layers
-from headcount.heads.measures_files import Measured
+from headcount.heads.measures_files import Measured, rearranged
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 

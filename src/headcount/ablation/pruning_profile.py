@@ -35,8 +35,9 @@ from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.heads.importance import read_importance
 from headcount.heads.measures_files import beside, read_mean_outputs, read_measures
 from headcount.model.removal import set_means
+from headcount.model.transformer import copy_weights
 from headcount.scoring.bootstrap import SEED, interval, p_value
-from headcount.store.model_folder import fill, load_weights
+from headcount.store.model_folder import check_shapes, load_weights
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
 TRAINING_COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
@@ -161,14 +162,14 @@ def write_training_profile(
     weights = {update: load_weights(path) for update, path in checkpoints.items()}
     masked = inputs.load()
     for update, path in checkpoints.items():
-        fill(masked.model, weights[update], path)
+        check_shapes(masked.model, weights[update], path)
     measure = measured_anew(inputs, importance)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()
     grid = masked.grid
     rows, heads, sets = [], [], []
-    for update, path in checkpoints.items():
-        fill(masked.model, weights[update], path)
+    for update in checkpoints:
+        copy_weights(masked.model, weights[update])
         raw = cache(partial(measure, masked.model))
         steps = importance_sets(range(grid.size), compared(raw, grid, settings), settings)
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -154,6 +154,20 @@ def write_result(
     """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
     write_csv(out, columns, rows)
     write_json(out.with_suffix(".json"), facts)
+
+
+def fill_page(template: Path, values: Mapping[str, Any]) -> str:
+    """Return the filled template. A name without a value is a fault. HTML values are escaped."""
+    import jinja2  # here, as few commands make pages
+
+    environment = jinja2.Environment(
+        autoescape=template.suffix == ".html",
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.from_string(template.read_text(encoding="utf-8")).render(values)
+    return page.rstrip("\n") + "\n"
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -1,8 +1,8 @@
 """The Hard Concrete distribution of a gate in [0, 1], in closed form.
 
-Letters: u is uniform in (0, 1); α the location, as log α; τ the temperature; (γ, ζ) the ends of
-the stretch. s = sigmoid((ln u − ln(1 − u) + log α) / τ) is Concrete; g = s · (ζ − γ) + γ, cut to
-[0, 1], is Hard Concrete. Source: Louizos et al. 2018, section 2.2; Voita et al. 2019, section 6.1.
+u is uniform in (0, 1), log α the location, τ the temperature, (γ, ζ) the ends of the stretch.
+s = sigmoid((ln u − ln(1 − u) + log α) / τ) is Concrete. g = s · (ζ − γ) + γ, cut to [0, 1], is Hard
+Concrete. Source: Louizos et al. 2018, section 2.2, and Voita et al. 2019, section 6.1.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class HardConcrete:
-    """A family of gates; `log_alpha`, wherever it is an argument, says how open a gate is."""
+    """A family of gates. A larger `log_alpha` opens a gate further."""
 
     temperature: float
     low: float = -0.1  # γ, below 0
@@ -38,7 +38,7 @@ class HardConcrete:
         return _sigmoid(np.asarray(log_alpha, dtype=float) - self.one_shift)
 
     def p_open(self, log_alpha: np.ndarray | float) -> np.ndarray:
-        """Probability that a gate is not 0; their sum is the expected number of open heads."""
+        """Probability that a gate is not 0. Their sum is the expected number of open heads."""
         return _sigmoid(np.asarray(log_alpha, dtype=float) - self.zero_shift)
 
     def concrete_density(self, value: np.ndarray | float, log_alpha: float) -> np.ndarray:
@@ -48,7 +48,7 @@ class HardConcrete:
         return below * (1 - below) * self.temperature / (value * (1 - value))
 
     def hard_density(self, value: np.ndarray | float, log_alpha: float) -> np.ndarray:
-        """Density of a gate at values inside (0, 1); what it lacks to 1 lies on 0 and on 1."""
+        """Density of a gate at values inside (0, 1). The other probability lies on 0 and on 1."""
         width = self.high - self.low
         stretched = (np.asarray(value, dtype=float) - self.low) / width
         return self.concrete_density(stretched, log_alpha) / width

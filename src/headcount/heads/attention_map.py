@@ -1,6 +1,7 @@
 """Attention on single sentences, between subwords or words, for drawing: of one head, of all."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,14 @@ from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, read_lines, references
 from headcount.data.text import clean, read_clean
 from headcount.heads.head_measures import word_attention
-from headcount.model.observed import watch_attention
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_attention
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 START, END = "<s>", "</s>"
-Words = list[tuple[str, int]]
-"""Words of a sentence as they are drawn, and the number of pieces of each."""
-MOST = 20
-"""Sentences in one file. A drawing of more could not be read."""
+Words = list[tuple[str, int]]  # words of a sentence as they are drawn, with numbers of pieces
+MOST = 20  # sentences in one file: a drawing of more could not be read
 
 
 def write_attention(
@@ -42,9 +40,9 @@ def write_attention(
 ) -> None:
     """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`.
 
-    `texts` are source sentences, one a line, and their translations, or None for greedy
-    translations of the model. Raises UserError for a head that the model does not have, texts of
-    unequal length, an empty line, and more than `MOST` sentences.
+    `texts` are source sentences, one a line, and their translations, or None for greedy ones.
+    Raises UserError for a head that the model does not have, texts of unequal length, an empty
+    line, and more than `MOST` sentences.
     """
     folder.check(pair)
     src, tgt = pair.segmenters()
@@ -59,9 +57,11 @@ def write_attention(
         targets = [tgt.vocabulary.pieces(translation.ids) for translation in greedy]
     maps = []
     for read, *pieces in zip(ids, sources, targets, strict=True):
-        cut = map(_words if level == "word" else _subwords, (src, tgt), pieces)
+        drawn = [[(piece, 1) for piece in side] for side in pieces]
+        if level == "word":
+            drawn = [_words(*side) for side in zip((src, tgt), pieces, strict=True)]
         pair_ids = (read, tgt.vocabulary.ids(pieces[1]))
-        maps.append(attention_map(model, pair_ids, tuple(cut), head))
+        maps.append(attention_map(model, pair_ids, tuple(drawn), head))
     write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
 
 
@@ -73,10 +73,7 @@ def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
     if not 0 < len(sources) <= MOST:
         raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
     if tgt and len(targets) != len(sources):
-        raise UserError(
-            f"{src} has {len(sources)} lines, {tgt} has {len(targets)}; line n of one must "
-            "translate line n of the other"
-        )
+        raise UserError(f"{src} has {len(sources)} lines, {tgt} has {len(targets)}")
     for path, side in ((src, sources), (tgt, targets)):
         if "" in side:
             raise UserError(f"{path}:{side.index('') + 1}: this line has no word; take it out")
@@ -85,10 +82,7 @@ def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
 
 @torch.inference_mode()
 def all_weights(model: Transformer, src: Ids, tgt: Ids) -> dict[tuple[str, int], Tensor]:
-    """Return weights [heads, queries, keys] on one sentence pair, by kind and layer.
-
-    BOS and EOS are included.
-    """
+    """Return weights [heads, queries, keys] on one sentence pair, BOS and EOS included."""
     weights: dict[tuple[str, int], Tensor] = {}
     batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     with watch_attention(model.eval(), lambda kind, layer, w: weights.update({(kind, layer): w})):
@@ -102,11 +96,7 @@ def sentence_attention(
     pieces: tuple[list[str], list[str]],
     names: Sequence[Head],
 ) -> dict[str, Any]:
-    """Return the attention of every head between the subwords of one sentence pair, as JSON.
-
-    `source` and `target` are the subwords with the end and the start symbol. `weights` has a row
-    for each query by the address of a head, which `names` lists in flat order.
-    """
+    """Return attention between subwords of a pair by the `names` of all heads in flat order."""
     by_layer = all_weights(model, *pair)
     weights = {
         name.name(): _rounded(by_layer[head.kind, head.layer][head.head])
@@ -120,9 +110,7 @@ def attention_map(
 ) -> dict[str, Any]:
     """Return the data of a drawing, as JSON: queries, keys (texts), weights (a row for a query).
 
-    `pair` has the ids of source and target, `words` their words. The weights of a word's pieces are
-    joined, and the start and end symbols are words. In the decoder a query is the word that was
-    read, not the next one. Raises KeyError or IndexError for a head that is not there.
+    The weights of a word's pieces are joined. In the decoder a query is the word that was read.
     """
     weights = all_weights(model, *pair)[head.kind, head.layer][head.head]
     source, target = [*words[0], (END, 1)], [(START, 1), *words[1]]
@@ -140,16 +128,12 @@ def attention_map(
 
 
 def _rounded(weights: Tensor) -> list[list[float]]:
+    """Return rows of weights with four digits."""
     return [[round(weight, 4) for weight in row] for row in weights.tolist()]
 
 
 def _words(segmenter: AnySegmenter, pieces: list[str]) -> Words:
     """Return the words of pieces. Ids do not show the word that an unknown piece belongs to."""
     places = [place for place, begins in enumerate(segmenter.begins(pieces)) if begins]
-    ends = [*places[1:], len(pieces)][: len(places)]
-    parts = [pieces[place:end] for place, end in zip(places, ends, strict=True)]
+    parts = [pieces[place:end] for place, end in pairwise([*places, len(pieces)])]
     return [(segmenter.word(part), len(part)) for part in parts]
-
-
-def _subwords(segmenter: AnySegmenter, pieces: list[str]) -> Words:
-    return [(piece, 1) for piece in pieces]

@@ -19,23 +19,23 @@ from headcount.store.pair_folder import PairFolder
 
 DRAW_SEED = 1  # not the run's, so that all runs are measured on the same sentence pairs
 
-Done = Callable[[int], object]
-"""A function that receives the number of sentences just finished."""
-Measurement = Callable[[Transformer, ParallelText, tqdm], tuple[Statistics, dict[str, Any]]]
-"""A function that returns statistics, [heads] by name, and facts. It moves the progress bar."""
+Done = Callable[[int], object]  # receives the number of sentences just finished
+# Returns statistics, [heads] by name, and facts of a model, and moves the progress bar.
+Measurement = Callable[
+    [Transformer, ParallelText, ImportanceSettings, tqdm], tuple[Statistics, dict[str, Any]]
+]
 
 
 def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
-    """Return the sentence pairs on which importance is measured, drawn without repetition.
+    """Return the sentence pairs on which importance is measured, all pairs of a short text.
 
-    A text with fewer pairs than asked for is taken whole. Raises UserError for fewer than two.
+    Raises UserError for fewer than two pairs.
     """
     text = pair.read(settings.data)
     if len(text) < 2:
         raise UserError(
-            f"{pair.texts(settings.data)[0]}: expected at least 2 sentence pairs to measure "
-            f"importance on, found {len(text)}; choose other importance.data or look at the text "
-            "step's counts"
+            f"{pair.texts(settings.data)[0]}: expected at least 2 sentence pairs, found "
+            f"{len(text)}; choose other importance.data"
         )
     order = np.random.default_rng(DRAW_SEED).permutation(len(text))
     return text.part(order[: settings.sentences].tolist())
@@ -51,9 +51,8 @@ def write_measured(
 ) -> dict[str, Any]:
     """Write statistics of heads as CSV, and return the facts written as JSON of the same name.
 
-    The facts are the data, the number of sentences, the SHA-256 of the weights, facts of the
-    measurement and `origin`. Raises UserError if the text has fewer than two sentence pairs or the
-    model has another vocabulary.
+    Raises UserError if the text has fewer than two sentence pairs or the model has another
+    vocabulary.
     """
     folder.check(pair)
     text = read_drawn(pair, settings)
@@ -62,7 +61,7 @@ def write_measured(
         batches_of("resources", settings.batch_tokens),
         tqdm(total=len(text), unit="sentence", disable=None) as bar,
     ):
-        values, facts = measure(model, text, bar)
+        values, facts = measure(model, text, settings, bar)
     about = {
         "data": settings.data,
         "sentences": len(text),

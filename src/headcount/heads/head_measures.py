@@ -24,10 +24,10 @@ POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
 
 class View(NamedTuple):
-    """Positions of a batch that count for one attention type."""
+    """Positions of a batch that count for one attention type, boolean."""
 
-    queries: Tensor  # [b, q] boolean
-    keys: Tensor  # [b, k] boolean
+    queries: Tensor  # [b, q]
+    keys: Tensor  # [b, k]
 
 
 def are_words(tokens: Tensor) -> Tensor:
@@ -57,10 +57,7 @@ def pointed(weights: Tensor, keys: Tensor) -> Tensor:
 
 
 def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
-    """Return the number of the word that each subword belongs to, [b, k].
-
-    `pieces` lists the subwords of each word of each sentence. EOS and padding are `OUTSIDE`.
-    """
+    """Return the word that each subword belongs to, [b, k], `OUTSIDE` for EOS and padding."""
     rows = [[n for n, word in enumerate(words) for _ in word] + [OUTSIDE] for words in pieces]
     width = max(map(len, rows))
     return torch.tensor([row + [OUTSIDE] * (width - len(row)) for row in rows])
@@ -70,60 +67,45 @@ def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """Return attention between words, [b, h, v, w], of weights [b, h, q, k] between subwords.
 
     `queries` [b, q] and `keys` [b, k] number the words, as `token_numbers` does. Attention to a
-    word is the sum over its subwords, attention from a word the mean. A row sums to 1 less the
-    weight of subwords outside. Rows and columns past a sentence's last word are 0.
+    word is the sum over its subwords, attention from a word the mean. Other entries are 0.
     """
-    toward = weights @ _members(keys)[:, None].to(weights.dtype)
-    rows = _members(queries)
+    rows, columns = (  # 1 where a subword belongs to a word, [b, k, w]
+        functional.one_hot(numbers + 1, int(numbers.max()) + 2)[..., 1:].float()
+        for numbers in (queries, keys)
+    )
     rows = rows / rows.sum(1, keepdim=True).clamp(min=1)
+    toward = weights @ columns[:, None].to(weights.dtype)
     return rows.transpose(1, 2)[:, None].to(weights.dtype) @ toward
 
 
-def _members(numbers: Tensor) -> Tensor:
-    """Return 1 where a subword belongs to a word, [b, k, w]."""
-    members = functional.one_hot(numbers + 1, int(numbers.max()) + 2)
-    return members[..., 1:].float()
-
-
 class Confidence:
-    """Mean largest weight, and mean entropy, of every head.
-
-    Source: Voita et al. 2019, section 4.
-    """
+    """Mean largest weight, and mean entropy, of every head: Voita et al. 2019, section 4."""
 
     def __init__(self, grid: HeadGrid):
         self._grid = grid
-        self._sums = {name: np.zeros(grid.size) for name in ("confidence", "entropy")}
-        self._queries = np.zeros(grid.size)
+        self._sums = np.zeros((3, grid.size))  # largest weights, entropies, queries
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         """Add the weights [b, h, q, k] of one layer."""
-        span = self._grid.span(kind, layer)
         queries = view.queries[:, None, :]
         largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
-        self._sums["confidence"][span] += _total(largest * queries)
-        self._sums["entropy"][span] += _total(torch.special.entr(weights).sum(-1) * queries)
-        self._queries[span] += view.queries.sum().item()
+        entropies = torch.special.entr(weights).sum(-1)
+        counted = [_total(values * queries) for values in (largest, entropies, largest >= 0)]
+        self._sums[:, self._grid.span(kind, layer)] += counted
 
     def means(self) -> dict[str, np.ndarray]:
-        """Return confidence (0 to 1) and entropy (nats, of all weights, EOS included), [heads].
-
-        Without queries they are NaN.
-        """
+        """Return confidence (0 to 1) and entropy (nats), [heads], NaN without queries."""
         with np.errstate(invalid="ignore"):
-            return {name: sums / self._queries for name, sums in self._sums.items()}
+            confidence, entropy = self._sums[:2] / self._sums[2]
+        return {"confidence": confidence, "entropy": entropy}
 
 
 class Positions:
-    """Counts of the relative positions at which every self-attention head points.
-
-    Source: Voita et al. 2019, section 5.1.
-    """
+    """Relative positions at which self-attention heads point: Voita et al. 2019, section 5.1."""
 
     def __init__(self, grid: HeadGrid, longest: int):
         """`longest`: length of the longest sentence on either side, in subwords with EOS."""
-        self._grid = grid
-        self._reach = longest
+        self._grid, self._reach = grid, longest
         self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
         self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
 
@@ -148,11 +130,7 @@ class Positions:
         hits += counts.reshape(hits.shape)
 
     def rows(self, heads: Sequence[Head]) -> list[list]:
-        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at.
-
-        `heads` are addresses in flat order. Value: hits / trials. Offset: key minus query, in
-        subwords.
-        """
+        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at."""
         rows = []
         for head, hits in zip(heads, self._hits, strict=True):
             for place in hits.nonzero()[0].tolist():
@@ -162,20 +140,15 @@ class Positions:
 
 
 class RareWords:
-    """Shares of queries for which an encoder head points at the rarest subwords of a sentence.
-
-    Source: Voita et al. 2019, section 5.3.
-    """
+    """Shares of queries that point at rarest subwords: Voita et al. 2019, section 5.3."""
 
     def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
         """`counts`: occurrences of each source id in the training text, [vocabulary]."""
-        self._grid = grid
-        self._counts = counts
+        self._grid, self._counts = grid, counts
         self._limit = frequent_limit(counts, settings)
         self._hits = {name: np.zeros(grid.size) for name in ("rarest", "two_rarest")}
         self._chance = dict.fromkeys(self._hits, 0.0)
-        self._trials = 0.0
-        self.sentences = 0
+        self._trials = self.sentences = 0
 
     def start(self, src: Tensor, view: View) -> None:
         """Find the rarest subwords of a batch [b, k] and the queries that are trials."""
@@ -207,8 +180,7 @@ class RareWords:
     def shares(self) -> dict[str, np.ndarray]:
         """Return shares (0 to 1), [heads], and the shares that random keys would give.
 
-        `rarest`: at the rarest subword. `two_rarest`: at one of the two rarest. Ties count. NaN for
-        heads outside the encoder, and for all heads without a trial.
+        Ties count. NaN for heads outside the encoder, and for all heads without a trial.
         """
         encoder = np.array([head.kind == "enc_self" for head in self._grid.heads()], dtype=bool)
         trials = self._trials or np.nan
@@ -220,11 +192,7 @@ class RareWords:
 
 
 def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
-    """Return the count below which a subword is rare: the count of the last frequent subword.
-
-    Frequent are the `rare_frequent` most frequent subwords of the text, but at most `LARGEST_PART`
-    of its subwords.
-    """
+    """Return the count below which a subword is rare: the count of the last frequent subword."""
     ordered = counts[counts > 0].sort(descending=True).values
     frequent = min(settings.rare_frequent, int(LARGEST_PART * len(ordered)))
     return int(ordered[frequent - 1]) if frequent else torch.iinfo(torch.int64).max

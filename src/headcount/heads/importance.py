@@ -6,6 +6,9 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 `HeadGrid`, e width of one head.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,51 +22,32 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.heads.drawn_text import Done, write_measured
-from headcount.heads.slopes import measured, multipliers, sentence_slopes
 from headcount.model.loss import summed_loss, token_losses
-from headcount.model.machine import batches_of
-from headcount.model.observed import watch_inputs
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.machine import batches_of, number_format
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder, check_measured
-from headcount.store.pair_folder import PairFolder
 
 
-def write_importance(
-    folder: ModelFolder,
-    pair: PairFolder,
-    settings: ImportanceSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write the statistics importance, importance_first_half and importance_second_half.
+def _measure_halves(
+    model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return importance over a text and over each of its halves, and the sizes of the halves."""
+    middle = len(text) // 2  # an odd pair is in the second half
+    halves = text.part(range(middle)), text.part(range(middle, len(text)))
+    first, second = (measure_importance(model, half, settings, bar.update) for half in halves)
+    sizes = [len(half) for half in halves]
+    whole = np.average([first, second], axis=0, weights=sizes)
+    names = ("importance", "importance_first_half", "importance_second_half")
+    return dict(zip(names, (whole, first, second), strict=True)), {"halves": sizes}
 
-    The halves of the drawn text share no sentence. Files and errors are described at
-    `write_measured`.
-    """
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
-        middle = len(text) // 2  # an odd pair is in the second half
-        halves = text.part(range(middle)), text.part(range(middle, len(text)))
-        first, second = (measure_importance(model, h, settings, bar.update) for h in halves)
-        sizes = [len(half) for half in halves]
-        whole = np.average([first, second], axis=0, weights=sizes)
-        statistics = {"importance": whole}
-        statistics |= {"importance_first_half": first, "importance_second_half": second}
-        return statistics, {"halves": sizes}
-
-    write_measured(measure, folder, pair, settings, out, origin)
+write_importance = partial(write_measured, _measure_halves)
 
 
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:
-    """Return the importance of every head of the model in a folder, [heads] in flat order.
-
-    Raises UserError if the file has other heads, or if the JSON beside it names other weights. A
-    file without JSON was made by hand and is accepted for any model with these heads.
-    """
+    """Return the importance of all heads, [heads]. Raises UserError for another model's file."""
     values = read_head_values(path, "importance", grid)
-    check_measured(
-        path, folder.weight_files, "the importance of the heads", "scripts/importance.py"
-    )
+    check_measured(path, folder.weight_files, "scripts/importance.py")
     return values
 
 
@@ -71,8 +55,8 @@ class BatchImportance(NamedTuple):
     """Importance of every head for one batch, and the slopes and loss behind it."""
 
     importance: Tensor  # [h], mean over sentences; larger means more important
-    slopes: Tensor  # [b, h], ∂L(x)/∂ξ of each sentence; above 0, the head raises the loss
-    loss: Tensor  # of the batch, a scalar in nats, summed over target tokens
+    slopes: Tensor  # [b, h], ∂L(x)/∂ξ; above 0, the head raises the loss
+    loss: Tensor  # a scalar in nats, summed over target tokens
 
 
 def batch_importance(
@@ -82,11 +66,9 @@ def batch_importance(
     precision: str = "fp32",
     smoothing: float = 0.0,
 ) -> BatchImportance:
-    """Return the importance of every head for one batch, nats per sentence.
+    """Return the importance of every head for one batch, nats per sentence, without dropout.
 
-    `unit` is `settings.abs` of `measure_importance`, `precision` is fp32 or bf16, `smoothing` is
-    the label smoothing ε of the loss. Dropout is off. Mode, weights and gradients of the model and
-    the random state stay as they were.
+    Mode, weights and gradients of the model and the random state stay as they were.
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
@@ -102,20 +84,15 @@ def measure_importance(
 ) -> np.ndarray:
     """Return the importance of every head over a text, [h], nats per sentence.
 
-    It is the mean over sentences of a quantity that `settings.abs` names:
+    It is the mean over sentences, with L(x) the loss of sentence x, of what `settings.abs` names:
 
-    - `sentence`: |∂L(x)/∂ξ|, where L(x) is the loss of sentence x.
-    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens. This takes as many backward
-      passes for each batch as its longest target has tokens.
-    - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i of the head's own layer, where
-      c_i is the head's output there. The code of Michel et al. 2019 computes this.
-    - `batch`: |Σ_x ∂L(x)/∂ξ| of a batch, summed over batches and divided by the number of
-      sentences. Only this one depends on `batch_tokens`.
-    - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information of the multipliers, nats².
+    - `sentence`: |∂L(x)/∂ξ|.
+    - `token`: Σ_t |∂ℓ_t/∂ξ| over the losses ℓ_t of its target tokens.
+    - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i, with c_i the head's output.
+      The code of Michel et al. 2019 computes this.
+    - `batch`: |Σ_x ∂L(x)/∂ξ| of a batch. Only this one depends on `batch_tokens`.
+    - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information, nats².
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
-
-    Larger means more important. L(x) has no label smoothing. `done` is called with the number of
-    sentences just finished. Raises UserError if the text is empty.
 
     Source: Sun et al. 2020, equations 1 and 2, the same as Michel et al. 2019. Squares: Kwon et al.
     2022, section 4.1.
@@ -129,10 +106,7 @@ def measure_importance(
 
 
 def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
-    """Return importance [h] divided by the L2 norm of its layer and kind; zeros stay zeros.
-
-    Source: Michel et al. 2019.
-    """
+    """Return importance [h] divided by the L2 norm of its layer and kind (Michel et al. 2019)."""
     scaled = importance.copy()
     for _, _, span in grid.layers():
         scaled[span] /= np.linalg.norm(scaled[span]) or 1.0
@@ -161,11 +135,7 @@ def _by_unit(
 def _by_token(
     model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], and the rest of `_by_unit`.
-
-    One backward pass per target position serves all sentences at once: row b of the derivative
-    of Σ_b ℓ_(b,t) holds the token of sentence b alone.
-    """
+    """Return Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], and the rest of `_by_unit`."""
     ones = multipliers(model, batch)
     with measured(model, precision):
         losses = token_losses(model, batch, ones, smoothing)
@@ -182,11 +152,8 @@ def _by_token(
 def _by_position(
     model: Transformer, batch: Batch, smoothing: float, precision: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], and the rest of `_by_unit`.
-
-    The input of each W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0,
-    since no real position attends to them.
-    """
+    """Return Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], and the rest of `_by_unit`."""
+    # The input of W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0.
     ones, attentions = multipliers(model, batch), list(model.attentions())
     joined = [module.output for _, _, module in attentions]
     with measured(model, precision), watch_inputs(joined) as entering:
@@ -198,3 +165,64 @@ def _by_position(
         products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
         total[model.grid.span(kind, layer)] = products.sum(3).abs().sum(1).sum(0)
     return total, slopes, loss
+
+
+def sentence_slopes(
+    model: Transformer,
+    batch: Batch,
+    smoothing: float = 0.0,
+    at: float = 1.0,
+    precision: str = "fp32",
+) -> tuple[Tensor, Tensor]:
+    """Return ∂L(x)/∂ξ [b, h] of a batch where every multiplier is `at`, and the summed loss."""
+    multiplier = multipliers(model, batch, at)
+    with measured(model, precision):
+        loss = summed_loss(model, batch, multiplier, smoothing)
+    (slopes,) = torch.autograd.grad(loss, multiplier)
+    return slopes, loss
+
+
+def integrated_gradients(
+    model: Transformer,
+    text: ParallelText,
+    settings: ImportanceSettings,
+    points: int,
+    done: Done = lambda sentences: None,
+) -> np.ndarray:
+    """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads], in nats per sentence.
+
+    The integral is a sum over the midpoints of `points` equal parts. Up to the error of this sum,
+    the values add up to the loss without any head minus the loss with all.
+
+    Source: Sundararajan et al. 2017, section 3, with multipliers in place of input features.
+    """
+    total = np.zeros(model.grid.size)
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
+        for point in range(points):
+            slopes, _ = sentence_slopes(model, batch, at=(point + 0.5) / points)
+            total -= slopes.double().sum(0).cpu().numpy()
+            done(len(batch.indices))
+    return total / (points * len(text))
+
+
+@contextmanager
+def measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
+    """Turn dropout off and differentiate only multipliers, with products in a number format."""
+    modes = [(module, module.training) for module in model.modules()]
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    model.eval().requires_grad_(False)
+    try:
+        with torch.enable_grad(), number_format(precision, first_device(model)):
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        for weight in trained:
+            weight.requires_grad_(True)
+
+
+def multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
+    """Return multipliers [b, h] of one value, to differentiate the losses of b sentences by."""
+    weight = next(model.parameters())
+    shape = (len(batch.indices), model.grid.size)
+    return torch.full(shape, at, dtype=weight.dtype, device=weight.device, requires_grad=True)

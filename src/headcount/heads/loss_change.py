@@ -4,7 +4,7 @@ L(x) is the loss of a sentence in nats, summed over its target tokens. Dropout i
 """
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,27 +19,17 @@ from headcount.heads.drawn_text import Done, write_measured
 from headcount.model.layers import Memory
 from headcount.model.loss import losses_after
 from headcount.model.transformer import Transformer, first_device
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
 
 
-def write_loss_change(
-    folder: ModelFolder,
-    pair: PairFolder,
-    settings: ImportanceSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write the statistics loss_change and loss_rise, see `measure_loss_change`.
+def _measure_change(
+    model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the statistics of `measure_loss_change`, and no facts."""
+    values = measure_loss_change(model, text, settings, bar.update)
+    return dict(zip(("loss_change", "loss_rise"), values, strict=True)), {}
 
-    Files and errors are described at `write_measured`.
-    """
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
-        values = measure_loss_change(model, text, settings, bar.update)
-        return dict(zip(("loss_change", "loss_rise"), values, strict=True)), {}
-
-    write_measured(measure, folder, pair, settings, out, origin)
+write_loss_change = partial(write_measured, _measure_change)
 
 
 def measure_loss_change(
@@ -50,9 +40,8 @@ def measure_loss_change(
 ) -> np.ndarray:
     """Return the change of the loss without each head alone, [2, heads], nats per sentence.
 
-    Row 0 is the mean over sentences of |L(x) without the head − L(x)|: larger means that the
-    predictions depend more on the head. Row 1 is the mean of the difference itself: above 0, the
-    loss is higher without the head. Only the decoder runs again for a head of the decoder.
+    Row 0 is the mean over sentences of |L(x) without the head − L(x)|. Row 1 is the mean of the
+    difference itself: above 0, the loss is higher without the head.
 
     Source: Michel et al. 2019, section 4.1, approximate this change by importance.
     """
@@ -62,7 +51,7 @@ def measure_loss_change(
     without = 1 - torch.eye(model.grid.size, device=first_device(model))
     with torch.inference_mode():
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            memory = model.encode(batch.src)
+            memory = model.encode(batch.src)  # only the decoder runs again for its own heads
             whole = by_sentence(losses_after(memory, model, batch, None), batch)
             for head, multiplier in enumerate(without):
                 masked = model.encode(batch.src, multiplier) if head < encoder else memory
@@ -92,7 +81,7 @@ class MaskedLoss:
 
     @torch.inference_mode()
     def under(self, multiplier: Tensor) -> float:
-        """Return the mean of L(x) under a multiplier [heads], in nats; smaller is better."""
+        """Return the mean of L(x) under a multiplier [heads], in nats."""
         multiplier = multiplier.to(next(self.model.parameters()))
         in_encoder = multiplier[self._encoder]
         if self._last is None or not torch.equal(in_encoder, self._last):
@@ -112,10 +101,8 @@ class MaskedLoss:
 
 def random_orders(heads: int, orders: int, seed: int) -> list[list[int]]:
     """Return random orders in which all heads are masked, the same for a seed."""
-    return [
-        Stream.SHAPLEY.generator(seed, order).permutation(heads).tolist()
-        for order in range(1, orders + 1)
-    ]
+    draws = (Stream.SHAPLEY.generator(seed, order) for order in range(1, orders + 1))
+    return [draw.permutation(heads).tolist() for draw in draws]
 
 
 def shapley_by_order(
@@ -123,9 +110,7 @@ def shapley_by_order(
 ) -> np.ndarray:
     """Return the rise of the loss as each head is masked, [orders, heads], nats per sentence.
 
-    In an order, the value of a head is L(S without it) − L(S), with S the heads not yet masked.
-    Each row adds up to the loss without any head minus the loss with all. The mean over orders
-    estimates the Shapley value: above 0 the head lowers the loss. `done` is called after an order.
+    The mean over orders estimates the Shapley value: above 0 the head lowers the loss.
 
     Source: Held and Yang 2023, section 3. Sampling: Ghorbani and Zou 2019, algorithm 1.
     """

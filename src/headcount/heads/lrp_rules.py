@@ -1,9 +1,9 @@
 """Rules of layer-wise relevance propagation, one module at a time.
 
-Every rule turns the relevance of a module's outputs into the relevance of its inputs, for several
-generation steps at once. The sum of sizes stays the same in a step, and in the core of attention
-for a head. Input i contributes J_ji · x_i to output j, plus an equal part of the output at zero
-input (the bias). J is the Jacobian.
+Every rule turns the relevance of a module's outputs into the relevance of its inputs. The sum of
+sizes stays the same in a step, and in the core of attention for a head. Input i contributes
+J_ji · x_i to output j, with J the Jacobian, plus an equal part of the output at zero input (the
+bias).
 
 Letters in shapes: t generation steps, p positions, i inputs, j outputs, h heads, q query positions,
 k key positions, e and f width of one head.
@@ -13,21 +13,20 @@ Jacobians, which the paper does not give).
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-EPSILON = 1e-5
-"""Keeps sums of contributions away from 0."""
-LARGEST = 1 << 24
-"""Numbers in the contributions of several heads at once. Beyond it heads take turns."""
+EPSILON = 1e-5  # keeps sums of contributions away from 0
+LARGEST = 1 << 24  # numbers in the contributions of several heads, beyond which heads take turns
 
 
+@dataclass(frozen=True)
 class Rules:
     """Rules of one way to distribute relevance, `ratio` or `alpha_beta`."""
 
-    def __init__(self, rule: str):
-        self._rule = rule
+    rule: str
 
     def shares(self, parts: Tensor, dim: int = -1) -> Tensor:
         """Return the shares of contributions in their outputs, of the shape of `parts`.
@@ -35,7 +34,7 @@ class Rules:
         Contributions to one output lie along `dim`. `ratio`: part / sum. `alpha_beta`: half of the
         positive part / positive sum, plus half of the negative part / negative sum; never negative.
         """
-        if self._rule == "ratio":
+        if self.rule == "ratio":
             total = parts.sum(dim, keepdim=True)
             return parts / (total + EPSILON * torch.where(total < 0, -1.0, 1.0))
         above = parts.clamp(min=0)
@@ -75,9 +74,8 @@ class Rules:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the relevance of queries [t, h, q, e], keys and values [t, h, k, e].
 
-        Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], and relevance
-        [t, h, q, e] of the outputs. All inputs of a head share its relevance, by the Jacobian of
-        the softmax as well.
+        Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], and relevance [t, h, q, e] of
+        the outputs. All inputs of a head share it, by the Jacobian of the softmax as well.
         """
         heads, length, width = queries.shape
         if heads > 1 and heads * (length * width) * (keys.shape[1] * width) > LARGEST:
@@ -125,11 +123,10 @@ def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm) -> Tensor:
 def attention_parts(
     queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return contributions of queries and keys to head outputs through the softmax, J_ji · x_i.
+    """Return contributions of queries [h, q, e, f] and keys [h, q, e, k, f] to outputs, J_ji · x_i.
 
-    Arguments as in `Rules.attention`. The shapes are [h, q, e, f], from the query of the same
-    position, and [h, q, e, k, f]. With weights A and outputs c, ∂c_qe/∂score_qk =
-    A_qk (v_ke − c_qe), and score_qk = Σ_f query_qf · key_kf / √width.
+    With weights A and outputs c, ∂c_qe/∂score_qk = A_qk (v_ke − c_qe), and
+    score_qk = Σ_f query_qf · key_kf / √width.
     """
     context = weights @ values
     spread = values.transpose(1, 2)[:, None] - context[..., None]  # [h, q, e, k]

@@ -22,26 +22,22 @@ from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.heads import measures_files as files
 from headcount.heads.drawn_text import DRAW_SEED, Done, write_measured
-from headcount.heads.fisher import stays
+from headcount.heads.importance import integrated_gradients, sentence_slopes
 from headcount.heads.loss_change import (
     MaskedLoss,
     measure_loss_change,
     random_orders,
     shapley_by_order,
 )
-from headcount.heads.slopes import integrated_gradients, sentence_slopes
-from headcount.model.observed import watch_inputs
+from headcount.heads.measures_files import stays
 from headcount.model.removal import set_means
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 
 class HeadOutputs:
-    """Sums of all heads' outputs over real query positions, added up batch by batch.
-
-    Letters in shapes: h heads of one layer, e width of a head.
-    """
+    """Sums of all heads' outputs over real query positions, added up batch by batch."""
 
     def __init__(self, model: Transformer):
         self._grid, width = model.grid, model.settings.head_width
@@ -64,10 +60,7 @@ class HeadOutputs:
                 self._add(self._grid.span(kind, layer), entering[module.output][queries], factors)
 
     def norms(self) -> np.ndarray:
-        """Return the mean over positions of ‖W_O^h c_h‖, [heads], no unit.
-
-        Source: Kobayashi et al. 2020, section 3, for the head's whole output.
-        """
+        """Return means of ‖W_O^h c_h‖, [heads]: Kobayashi et al. 2020, section 3."""
         return self._sizes / self._positions
 
     def means(self) -> np.ndarray:
@@ -153,15 +146,12 @@ def write_measures(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write `MEASURES` on the sentence pairs that importance is measured on.
-
-    `<name>_fisher.csv` has the Fisher information within layers, `<name>_means.csv` the mean
-    outputs of heads. The facts compare the sums of integrated gradients and of Shapley values with
-    the loss that they divide up. Files and errors are described at `write_measured`.
-    """
+    """Write `MEASURES` by `write_measured`, and Fisher information and mean outputs beside them."""
     beside = {}
 
-    def measure(model: Transformer, text: ParallelText, bar: tqdm) -> tuple[dict, dict]:
+    def measure(
+        model: Transformer, text: ParallelText, settings: ImportanceSettings, bar: tqdm
+    ) -> tuple[dict, dict]:
         passes = Passes(model, text, settings, more, bar.update)
         bar.reset((2 + more.points) * len(text) + more.orders * len(passes.few))
         values = {name: function(passes) for name, function in MEASURES.items()}

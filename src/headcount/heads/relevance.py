@@ -22,27 +22,22 @@ from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention
 from headcount.model.layers import DecoderLayer, FeedForward
-from headcount.model.observed import watch_inputs
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_inputs
 from headcount.scoring.bootstrap import SEED
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 RESAMPLES = 1000
-
-Back = Callable[[Tensor], Tensor]
-"""A function from the relevance of a module's output to the relevance of its input."""
+Back = Callable[[Tensor], Tensor]  # from relevance of a module's output to relevance of its input
 
 
 def write_relevance(
     folder: ModelFolder, pair: PairFolder, settings: LrpSettings, out: Path, origin: dict[str, Any]
 ) -> None:
-    """Write the relevance of every head by the rule of the settings, and by the other rule.
+    """Write a CSV of the relevance of every head by both rules, and a JSON of the same name.
 
-    `out` is a CSV with the statistics relevance, relevance_low, relevance_high (95 % bootstrap
-    over sentences) and relevance_<other rule>, means over generation steps. A JSON of the same name
-    has sentences, steps, seconds and `origin`. Raises UserError if the dev text is empty or the
-    model has another vocabulary.
+    Relevance by the rule of the settings has a 95 % bootstrap interval over sentences. Raises
+    UserError if the dev text is empty or the model has another vocabulary.
     """
     folder.check(pair)
     text = pair.first_pairs("dev", settings.max_sentences)
@@ -83,11 +78,9 @@ def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarra
 def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Tensor:
     """Return the relevance [t, heads in flat order] of every head at every step of a sentence.
 
-    At each step the model's likeliest next word, given the source and the words of `tgt` before,
-    has relevance 1. A head's relevance is the sum over its outputs at all positions, divided by
-    the sum of sizes over the heads of its layer and kind: under `alpha_beta` a share, 0 to 1.
-
-    Source: Voita et al. 2019, section 4 and appendix A.
+    At each step the model's likeliest next word after the words of `tgt` has relevance 1. A head's
+    relevance is the sum over its outputs, divided by the sum of sizes over the heads of its layer
+    and kind. Source: Voita et al. 2019, section 4 and appendix A.
     """
     batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     stacks = (*model.encoder, model.encoder_norm, *model.decoder, model.decoder_norm)
@@ -116,10 +109,7 @@ class _Walk:
         return torch.cat([functional.normalize(layer, p=1, dim=1) for layer in layers], 1)
 
     def decoder(self, outputs: Tensor, words: Tensor) -> None:
-        """Go from the logits of `words` [t], one at each position, to the first layer's heads.
-
-        `outputs`: of the decoder, [q, d].
-        """
+        """Go from the logits of `words` [t], made of `outputs` [q, d], to the first layer."""
         model, rules = self._model, self._rules
         bias = None if model.output_bias is None else model.output_bias[words]
         share = rules.shares(rules.with_bias(model.tgt_embedding.weight[words] * outputs, bias))
@@ -129,7 +119,7 @@ class _Walk:
         self._stack(model.decoder, model.decoder_norm, relevance)
 
     def encoder(self) -> None:
-        """Go from the encoder's output to the first layer's heads."""
+        """Go from the encoder's output to the first layer."""
         self._stack(self._model.encoder, self._model.encoder_norm, self._of_memory)
 
     def _stack(self, layers: nn.ModuleList, norm: nn.Module, relevance: Tensor) -> None:

@@ -5,7 +5,8 @@ Attention weights live for one layer of one batch. Only sums are kept.
 
 import json
 import time
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from headcount.base.addresses import Head
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import write_csv, write_json
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.heads import RolesSettings
@@ -26,21 +27,28 @@ from headcount.data.vocabulary import Vocabulary
 from headcount.heads.attention_map import sentence_attention
 from headcount.heads.drawn_text import Done
 from headcount.heads.head_measures import (
+    NOWHERE,
     POSITION_COLUMNS,
     Confidence,
     Positions,
     RareWords,
+    pointed,
+    token_numbers,
     views,
+    word_attention,
 )
-from headcount.heads.syntax import SYNTAX_COLUMNS, Syntax, best_offsets
 from headcount.model.machine import batches_of
-from headcount.model.observed import watch_attention
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, first_device, watch_attention
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 FILES = ("attention.csv", "positions.csv", "syntax.csv", "sentences.jsonl", "roles.json")
 """Confidence, entropy and rare words; relative positions; syntax; attention on short sentences."""
+DIRECTIONS = ("to_dependent", "to_governor")
+"""The end of an arc at which a head is expected to point. The query is the other end."""
+SYNTAX_COLUMNS = (*COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits")
+SYNTAX_COLUMNS += ("baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits")
+_HITS = ("hits", "head_only", "baseline_only", "half_hits")  # what is counted by head
 MAPS = 3
 LONGEST_MAP = 14
 """Sentences whose attention is kept, and the subwords they may have."""
@@ -101,10 +109,7 @@ def text_roles(
     settings: RolesSettings,
     done: Done = lambda sentences: None,
 ) -> TextRoles:
-    """Return roles from one pass over a text, references as targets.
-
-    `counts`: occurrences of each source id in the training text, [vocabulary].
-    """
+    """Return roles on a text, with occurrences `counts` [vocabulary] of source ids in training."""
     grid, device = model.eval().grid, first_device(model)
     rare = RareWords(grid, counts.to(device), settings)
     roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare)
@@ -128,6 +133,123 @@ def text_roles(
     return roles
 
 
+def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
+    """Return the occurrences of each source id in the training text, [vocabulary]."""
+    lines = filter(None, clean_lines(pair.texts("train")[0]))
+    ids = np.fromiter((i for line in lines for i in words.ids(line.split(" "))), dtype=np.int64)
+    return torch.from_numpy(np.bincount(ids, minlength=len(words)))
+
+
+def _sentences(
+    model: Transformer,
+    text: ParallelText,
+    words: tuple[Vocabulary, Vocabulary],
+    names: Sequence[Head],
+) -> list[str]:
+    """Return lines of JSON: the attention of every head on the first short sentences."""
+    pairs = zip(text.src, text.tgt, strict=True)
+    short = islice((pair for pair in pairs if len(pair[0]) <= LONGEST_MAP), MAPS)
+    maps = []
+    for pair in short:
+        pieces = tuple(side.pieces(ids) for side, ids in zip(words, pair, strict=True))
+        maps.append(sentence_attention(model, pair, pieces, names))
+    return [json.dumps(sentence, ensure_ascii=False) for sentence in maps]
+
+
+def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str, int]:
+    """Return the most frequent, then nearest relative position of the dependent by relation."""
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for tree in trees:
+        for arc in tree.arcs:
+            counts[arc.relation][arc.dependent - arc.governor] += 1
+    return {
+        relation: max(counts[relation].items(), key=lambda entry: (entry[1], -abs(entry[0])))[0]
+        for relation in relations
+        if relation in counts
+    }
+
+
+class Syntax:
+    """Accuracy of encoder heads for relations over one treebank: Voita et al. 2019, section 5.2.1.
+
+    `offsets` are positions that the baseline guesses, from `best_offsets`.
+    """
+
+    def __init__(self, grid: HeadGrid, offsets: dict[str, int]):
+        self._grid, self._offsets = grid, offsets
+        self._heads = sum(grid.counts["enc_self"])  # they stand first in flat order
+        keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
+        self._hits = {key: {name: np.zeros(self._heads, int) for name in _HITS} for key in keys}
+        self._counts = {key: Counter() for key in keys}
+
+    def start(self, trees: list[AlignedTree], numbers: list[int], device: torch.device) -> None:
+        """Find the trials of a batch of these trees, whose places in the treebank are `numbers`.
+
+        On sentences of even number a head may be chosen, to be judged on the other half.
+        """
+        self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
+        self._batch = {}
+        width = max(len(tree.pieces) for tree in trees)
+        for key, counts in self._counts.items():
+            trials = _trials(trees, *key, self._offsets[key[0]])
+            if not trials:
+                continue
+            targets = torch.zeros(len(trials), width, dtype=torch.bool)
+            for row, (_, _, places, _) in zip(targets, trials, strict=True):
+                row[list(places)] = True
+            rightly = [guess in places for _, _, places, guess in trials]
+            half = [numbers[sentence] % 2 == 0 for sentence, *_ in trials]
+            where = torch.tensor([trial[:2] for trial in trials], device=device).T
+            marks = torch.tensor([rightly, half], device=device)[..., None]
+            self._batch[key] = (where, targets.to(device), marks)
+            counts.update(trials=len(trials), baseline_hits=sum(rightly), half_trials=sum(half))
+
+    def add(self, layer: int, weights: Tensor) -> None:
+        """Add the weights [b, h, k, k] of one encoder layer after `start`."""
+        words = word_attention(weights, self._numbers, self._numbers)
+        places = torch.arange(words.shape[-1], device=words.device)
+        pointed_at = pointed(words, places <= self._numbers.amax(1, keepdim=True))  # [b, h, w]
+        span = self._grid.span("enc_self", layer)
+        for key, ((sentence, query), targets, (rightly, half)) in self._batch.items():
+            place = pointed_at[sentence, :, query]  # [n, h]
+            hit = targets.gather(1, place.clamp(min=0)) & (place != NOWHERE)
+            counted = (hit, hit & ~rightly, ~hit & rightly, hit & half)
+            for name, trials in zip(_HITS, counted, strict=True):
+                self._hits[key][name][span] += trials.sum(0).cpu().numpy()
+
+    def rows(self, heads: Sequence[Head], treebank: str) -> list[list]:
+        """Return the cells of `SYNTAX_COLUMNS` for every encoder head, relation and direction."""
+        rows = []
+        for (relation, direction), counts in self._counts.items():
+            if not counts["trials"]:
+                continue
+            row = {"treebank": treebank, "relation": relation, "direction": direction, **counts}
+            row |= {"statistic": "accuracy", "offset": self._offsets[relation]}
+            for place, head in enumerate(heads[: self._heads]):
+                counted = self._hits[relation, direction].items()
+                hits = {name: int(values[place]) for name, values in counted}
+                row |= head._asdict() | hits | {"value": hits["hits"] / counts["trials"]}
+                rows.append([row[name] for name in SYNTAX_COLUMNS])
+        return rows
+
+
+def _trials(
+    trees: list[AlignedTree], relation: str, direction: str, offset: int
+) -> list[tuple[int, int, set[int], int]]:
+    """Return sentence, query, the words that are hits, and the baseline's guess, of each trial."""
+    step = offset if direction == "to_dependent" else -offset
+    trials = []
+    for number, tree in enumerate(trees):
+        targets: dict[int, set[int]] = defaultdict(set)
+        for arc in tree.arcs:
+            if arc.relation == relation:
+                ends = (arc.governor, arc.dependent)
+                query, target = ends if direction == "to_dependent" else ends[::-1]
+                targets[query].add(target)
+        trials += [(number, query, hits, query + step) for query, hits in targets.items()]
+    return trials
+
+
 @torch.inference_mode()
 def measure_syntax(
     model: Transformer,
@@ -146,26 +268,3 @@ def measure_syntax(
             model.encode(batch.src)
             done(len(batch.indices))
     return syntax
-
-
-def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
-    """Return the occurrences of each source id in the training text, [vocabulary]."""
-    lines = filter(None, clean_lines(pair.texts("train")[0]))
-    ids = np.fromiter((i for line in lines for i in words.ids(line.split(" "))), dtype=np.int64)
-    return torch.from_numpy(np.bincount(ids, minlength=len(words)))
-
-
-def _sentences(
-    model: Transformer,
-    text: ParallelText,
-    words: tuple[Vocabulary, Vocabulary],
-    names: Sequence[Head],
-) -> list[str]:
-    """Return lines of JSON: the attention of every head on the first short sentences."""
-    pairs = zip(text.src, text.tgt, strict=True)
-    short = islice((pair for pair in pairs if len(pair[0]) <= LONGEST_MAP), MAPS)
-    maps = [
-        sentence_attention(model, (src, tgt), (words[0].pieces(src), words[1].pieces(tgt)), names)
-        for src, tgt in short
-    ]
-    return [json.dumps(sentence, ensure_ascii=False) for sentence in maps]

@@ -29,9 +29,7 @@ from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.training.score import mean_loss
 
-Mask = Sequence[str | Path] | str | Path
-"""Heads by address, such as enc_self.0.3, and files, see `read_mask`."""
-
+Mask = Sequence[str | Path] | str | Path  # see `read_mask`
 _DECODE, _IMPORTANCE = DecodeSettings(), ImportanceSettings()
 
 
@@ -42,7 +40,7 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
     auto. Raises UserError for an incomplete folder, other subwords, or another device.
     """
     source = ModelFolder(Path(folder))
-    pair = source.pair(None if subwords is None else Path(subwords))
+    pair = source.pair(subwords and Path(subwords))
     return Model(Deployed.open(source, pair, device=device))
 
 
@@ -86,10 +84,7 @@ class Model:
         return self._sides[0].encode(_clean([line])[0])
 
     def decode(self, ids: Ids) -> str:
-        """Return the detokenised line of ids of the target language.
-
-        Raises UserError for an id that its vocabulary does not have.
-        """
+        """Return the detokenised line of ids. Raises UserError for an unknown id."""
         size = len(self._sides[1].vocabulary)
         if wrong := [number for number in ids if not 0 <= number < size]:
             raise UserError(f"expected ids of the target from 0 to {size - 1}, found {wrong[0]}")
@@ -114,12 +109,8 @@ class Model:
         mask: Mask = (),
         decode: DecodeSettings = _DECODE,
     ) -> Score:
-        """Return BLEU of translations, 0 to 100, with sacreBLEU's signature.
-
-        Several references of a line have tabs between them. They are lower-cased if the model's
-        training text was.
-        """
-        spelt = self._spelt(targets)
+        """Return BLEU, 0 to 100. Several references of a line have tabs between them."""
+        spelt = self._spelt(targets)  # before the long search, to refuse a text
         translations = self.translate(sources, mask, decode)
         return score_corpus(translations, spelt, self._sides[1].language)[0]
 
@@ -129,10 +120,7 @@ class Model:
         targets: Sequence[str],
         settings: ImportanceSettings = _IMPORTANCE,
     ) -> dict[str, float]:
-        """Return importance of heads on these pairs, by address.
-
-        All pairs are used, whatever `settings.sentences` is.
-        """
+        """Return importance of heads on all these pairs, by address."""
         values = measure_importance(self.module, self._text(sources, targets), settings)
         return dict(zip(self.heads, values.tolist(), strict=True))
 
@@ -143,10 +131,7 @@ class Model:
         masks: Mapping[str, Mask] | None = None,
         decode: DecodeSettings = _DECODE,
     ) -> dict[str, Difference]:
-        """Return differences of BLEU under masks to no mask, by paired bootstrap over sentences.
-
-        `masks` by name. Without any, heads are masked one at a time, by address.
-        """
+        """Return differences of BLEU under named masks, or without each head, to no mask."""
         named = {head: [head] for head in self.heads} if masks is None else masks
         sets = {name: self._silent(mask) for name, mask in named.items()}
         masked = MaskedModel(self.module, *self._sides, decode)
@@ -159,7 +144,7 @@ class Model:
         return Model(self._what.without(mask))
 
     def save(self, out: str | Path) -> str:
-        """Write a folder with subwords that `load` and every command accept, and return a summary.
+        """Write a folder that `load` and every command accept, and return a summary.
 
         Raises UserError if something else than an earlier export is there.
         """
@@ -173,7 +158,7 @@ class Model:
         """
         from headcount_hf.export.export import export_model  # needs the packages of an extra
 
-        theirs = None if pretrained is None else Path(pretrained)
+        theirs = pretrained and Path(pretrained)
         return export_model(self._what, to, theirs, Path(out), self._origin())
 
     def _origin(self) -> dict[str, Any]:
@@ -187,7 +172,7 @@ class Model:
         """Return places of masked heads. Raises UserError for gates between 0 and 1."""
         multiplier = self.mask(mask)
         if not np.isin(multiplier, (0, 1)).all():
-            raise UserError("masks: expected heads that are silent or not, found gates between")
+            raise UserError("masks: expected masked heads, found gates between 0 and 1")
         return tuple(np.flatnonzero(multiplier == 0).tolist())
 
     def _spelt(self, targets: Sequence[str]) -> list[str]:
@@ -197,10 +182,8 @@ class Model:
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
         """Return the pairs as ids, with the first of several references."""
         if len(sources) != len(targets) or not len(sources):
-            raise UserError(
-                f"expected as many sources as targets and at least one, found {len(sources)} and "
-                f"{len(targets)}"
-            )
+            counts = f"{len(sources)} and {len(targets)}"
+            raise UserError(f"expected as many sources as targets and at least one, found {counts}")
         firsts = [references(line)[0] for line in _listed(targets)]
         src, tgt = (
             [side.encode(line) for line in _clean(lines)]

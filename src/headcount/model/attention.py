@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear, linear
-from headcount.model.kernels.softmax import softmax
+from headcount.model.kernels.small import dropout, softmax
 
-_FEW = 32  # keys up to which attention written out is faster on a CPU: benchmarks/attention.py
+# On a CPU the fused kernel takes 1.1 to 2.5 times as long as attention written out for up to this
+# number of keys, and its gradient in bf16 four to six times as long: benchmarks/attention.py.
+_FEW = 32
 
 
 class Attention(Protocol):
@@ -24,11 +25,9 @@ class Attention(Protocol):
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Return outputs of heads [b, h, q, e]: sums of values times weights."""
-        ...
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Return weights [b, h, q, k] of the keys; every row sums to 1."""
-        ...
+        """Return weights [b, h, q, k] of the keys. Every row sums to 1."""
 
 
 class DenseAttention:
@@ -44,11 +43,7 @@ class DenseAttention:
         self.dropped = dropped
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Return outputs of heads [b, h, q, e], by the faster way for this number and format.
-
-        On a CPU the fused kernel takes 1.1 to 2.5 times as long for up to 32 keys, and its gradient
-        in bf16 takes four to six times as long.
-        """
+        """Return outputs of heads [b, h, q, e], by the faster way for this number and format."""
         if not queries.shape[1]:  # for which torch's fused kernel fails: on a GPU, in its gradient
             return queries + values.sum(-2, keepdim=True)  # the encoder still has a gradient, of 0
         on_cpu = keys.device.type == "cpu" and not torch.compiler.is_compiling()
@@ -67,10 +62,7 @@ class DenseAttention:
         )
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Return weights [b, h, q, k] in fp32 or finer; every row sums to 1.
-
-        Scores have the format of the queries. Every query must see a key.
-        """
+        """Return weights [b, h, q, k] in fp32 or finer. Every query must see a key."""
         scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
         if self.mask is not None:
             scores = scores + scores.new_zeros(self.mask.shape).masked_fill_(~self.mask, -math.inf)
@@ -98,14 +90,9 @@ class MultiHeadAttention(nn.Module):
             self.inputs = Linear(d_model, 3 * heads * d_head)
             self.output = Linear(heads * d_head, d_model)
         self.register_buffer("means", None, persistent=False)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw W_Q, W_K, W_V and W_O Glorot-uniformly by their own sizes; set biases to 0."""
-        if self.heads:
-            for block in self.inputs.weight.chunk(3):
+        if heads:
+            for block in (*self.inputs.weight.chunk(3), self.output.weight):
                 nn.init.xavier_uniform_(block)
-            nn.init.xavier_uniform_(self.output.weight)
         nn.init.zeros_(self.inputs.bias)
         nn.init.zeros_(self.output.bias)
 
@@ -139,9 +126,8 @@ class MultiHeadAttention(nn.Module):
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
         """Return W_O applied to the head outputs [b, h, q, e] times their multipliers: [b, q, d].
 
-        `multiplier` ξ is [h], or [b, h] with one row per sentence. Ones give the same bits as None,
-        0 is the same as zero columns in W_O. With `means` μ a head's output c becomes
-        ξ c + (1 − ξ) μ.
+        `multiplier` ξ is [h] or [b, h]. Ones give the same bits as None. With `means` μ an output c
+        becomes ξ c + (1 − ξ) μ.
         """
         if multiplier is not None:
             finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
@@ -163,12 +149,8 @@ def padding_mask(tokens: Tensor, pad: int) -> Tensor:
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """Return position encodings [length, width]: sines in even, cosines in odd columns.
-
-    They are on the CPU, also for a model on the meta device. Source: Vaswani et al. 2017, section
-    3.5.
-    """
-    with torch.device("cpu"):
+    """Return sines and cosines of positions, [length, width]: Vaswani et al. 2017, section 3.5."""
+    with torch.device("cpu"):  # also for a model on the meta device
         position = torch.arange(length, dtype=torch.float64)[:, None]
         rate = torch.pow(10000.0, -torch.arange(0, width, 2, dtype=torch.float64) / width)
         table = torch.zeros(length, width, dtype=torch.float64)

@@ -29,8 +29,7 @@ def take_slot() -> None:
             continue
         os.environ["CUDA_VISIBLE_DEVICES"] = device
         return
-    several = "LOCAL_RANK" in os.environ  # a process beside others of one training
-    remedy = "lower train.processes" if several else "start again when a job that holds one ends"
     raise EnvironmentFault(
-        f"expected a free GPU among the {len(devices)} slots of {SLOTS}, found all taken; {remedy}"
+        f"expected a free GPU among the {len(devices)} slots of {SLOTS}, found all taken; lower "
+        "train.processes, or start again when a job that holds one ends"
     )

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import Attention, DenseAttention, MultiHeadAttention
-from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear
+from headcount.model.kernels.small import dropout
 
 ACTIVATIONS = {"relu": functional.relu, "silu": functional.silu, "gelu": functional.gelu}
 
@@ -50,11 +50,8 @@ class FeedForward(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         # Not by oneDNN with the product, since it turns NaN into 0.
-        active = self.inner(states)
-        if self.activation is functional.relu and not torch.is_grad_enabled():
-            active.relu_()
-        else:
-            active = self.activation(active)
+        in_place = self.activation is functional.relu and not torch.is_grad_enabled()
+        active = (torch.relu_ if in_place else self.activation)(self.inner(states))
         return self.outer(dropout(active, self.dropout, self.training))
 
 
@@ -84,10 +81,9 @@ class Targets(Protocol):
 
 
 class WholeTargets(Targets):
-    """All target positions, with causal self-attention."""
+    """All target positions, with causal self-attention and dropout of attention weights."""
 
     def __init__(self, length: int, memory: Memory, dropped: float):
-        """`dropped`: dropout of attention weights."""
         self.positions = slice(0, length)
         self.self_attention = DenseAttention(causal=True, dropped=dropped)
         self.cross_attention = DenseAttention(memory.mask, dropped=dropped)
@@ -120,9 +116,8 @@ class DecoderLayer(nn.Module):
     """Self-attention, encoder-decoder attention and feed-forward layer."""
 
     def __init__(self, settings: ModelSettings, number: int, self_heads: int, cross_heads: int):
-        """`number`: of the layer in the decoder, from 0."""
         super().__init__()
-        self.number = number
+        self.number = number  # of the layer in the decoder, from 0
         self.attention = MultiHeadAttention(settings.d_model, self_heads, settings.head_width)
         self.cross = MultiHeadAttention(settings.d_model, cross_heads, settings.head_width)
         self.feed_forward = FeedForward(settings)
@@ -138,16 +133,14 @@ class DecoderLayer(nn.Module):
         self_multiplier: Tensor | None,
         cross_multiplier: Tensor | None,
     ) -> Tensor:
-        """States [b, q, d] of the layer above; the multipliers cover this layer's heads."""
+        """Return output states [b, q, d]. The multipliers are of this layer's heads."""
         queries, keys, values = self.attention.project(self.around_attention.enter(states))
         keys, values = targets.extend(self.number, keys, values)
         output = self.attention(queries, keys, values, targets.self_attention, self_multiplier)
         states = self.around_attention.leave(states, output)
-
         queries = self.cross.project_queries(self.around_cross.enter(states))
         keys, values = memory.keys_values[self.number]
         output = self.cross(queries, keys, values, targets.cross_attention, cross_multiplier)
         states = self.around_cross.leave(states, output)
-
         output = self.feed_forward(self.around_feed_forward.enter(states))
         return self.around_feed_forward.leave(states, output)

@@ -21,9 +21,8 @@ _GPU_WIDTH = 512  # assumed, as no GPU was at hand
 
 
 def pick_device(wanted: str) -> torch.device:
-    """Return the device for `auto`, `cpu` or `cuda`.
+    """Return the device for `auto`, `cpu` or `cuda`, of several GPUs by job slot or rank.
 
-    Of several GPUs it is the GPU of this job's slot, see `gpu_slots`, or of this process's rank.
     Raises EnvironmentFault without a GPU for `cuda`, and UserError for any other name.
     """
     if wanted not in ("cpu", "cuda", "auto"):
@@ -48,8 +47,7 @@ def pick_device(wanted: str) -> torch.device:
 def batches_of(section: str, tokens: int) -> Iterator[None]:
     """Return a context for batches of `tokens`, the `batch_tokens` of a section of settings.
 
-    Raises EnvironmentFault with a smaller budget where memory runs out. The budget is not changed
-    silently, since the result of training depends on it.
+    Raises EnvironmentFault with a smaller budget where memory runs out.
     """
     try:
         yield
@@ -66,14 +64,8 @@ def use_threads(threads: int) -> None:
     """Set the number of threads of torch. The last bits of sums depend on it."""
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
-    _keep_freed_memory()
-
-
-def _keep_freed_memory() -> None:
-    """Make glibc reuse the memory of freed tensors, which saves a tenth of a step.
-
-    All threads share one heap, since the heap of another thread ends at 64 MB.
-    """
+    # glibc reuses the memory of freed tensors, which saves a tenth of a step. All threads share one
+    # heap, since the heap of another thread ends at 64 MB.
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         trim_threshold, top_pad, mmap_max, arena_max = -1, -2, -4, -8
         libc.mallopt(mmap_max, 0)  # large tensors are on the heap too
@@ -86,18 +78,12 @@ def warn_of_slow_format(precision: str, device: torch.device) -> None:
     """Warn on standard error if bf16 is to be used on a CPU without bf16 arithmetic."""
     able = torch.cpu.get_capabilities()
     if precision == "bf16" and device.type == "cpu" and not any(map(able.get, _BF16)):
-        print(
-            "precision: this CPU has no bf16 arithmetic, so bf16 is many times slower than fp32",
-            file=sys.stderr,
-            flush=True,
-        )
+        warning = "this CPU has no bf16 arithmetic, so bf16 is many times slower than fp32"
+        print(f"precision: {warning}", file=sys.stderr, flush=True)
 
 
 def pick_format(wanted: str, device: torch.device, width: int) -> str:
-    """Return `fp32` or `bf16`: as wanted, or for `auto` the faster one for a width `d_model`.
-
-    The choice depends on processor and width alone, so that it is the same in every run.
-    """
+    """Return `fp32` or `bf16` as wanted, or for `auto` by processor and width `d_model` alone."""
     if wanted != "auto":
         return wanted
     if device.type == "cuda":
@@ -109,10 +95,7 @@ def pick_format(wanted: str, device: torch.device, width: int) -> str:
 
 
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:
-    """Return a context in which matrix products run in the format `fp32` or `bf16`.
-
-    Raises ValueError for another name, also for `auto`.
-    """
+    """Return a context for products in `fp32` or `bf16`. Raises ValueError for another name."""
     if precision not in ("fp32", "bf16"):
         raise ValueError(f"number format: expected fp32 or bf16, found {precision!r}")
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

@@ -1,6 +1,7 @@
 """Removal of heads: smaller matrices with the output of a mask. Restoring masked heads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,21 +15,18 @@ from headcount.model.transformer import Transformer, copy_weights, first_device
 def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     """Return a new model without the heads whose multiplier, [heads] in flat order, is 0.
 
-    Rows of W_Q, W_K, W_V and their biases are removed, and columns of W_O. The bias of W_O stays.
-    Other multipliers are folded into the columns of W_O, and the `means` of a module into the bias
-    of W_O. Heads keep their width, so the scale of scores stays. Up to rounding the output is the
-    same as under the multiplier. Raises ValueError for a multiplier of another shape.
+    Other multipliers are folded into the columns of W_O, and the `means` of a module into its bias.
+    Up to rounding the output is the same as under the multiplier. Raises ValueError for a
+    multiplier of another shape.
     """
     if multiplier.shape != (model.grid.size,):
         raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
     multiplier = multiplier.detach().to(first_device(model))
-    heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    changed = {}
-    for kind, layer, attention in model.attentions():
-        gates = model.part(multiplier, kind, layer)
-        heads[kind].append(int(gates.count_nonzero()))
-        changed[attention] = _kept_weights(attention, gates)
-    return _rebuilt(model, heads, changed)
+
+    def change(kind: str, layer: int, attention: MultiHeadAttention) -> dict[str, Tensor]:
+        return _kept_weights(attention, model.part(multiplier, kind, layer))
+
+    return _rebuilt(model, change)
 
 
 def set_means(model: Transformer, means: Tensor | None) -> None:
@@ -38,16 +36,15 @@ def set_means(model: Transformer, means: Tensor | None) -> None:
         attention.means = None if own is None else own.to(attention.output.weight)
 
 
-def _rebuilt(
-    model: Transformer,
-    heads: dict[str, list[int]],
-    changed: dict[MultiHeadAttention, dict[str, Tensor]],
-) -> Transformer:
-    """Return a model with these numbers of heads, the changed weights and all others."""
+def _rebuilt(model: Transformer, change: Callable[..., dict[str, Tensor]]) -> Transformer:
+    """Return a model whose attention has the weights `change(kind, layer, module)`."""
     weights = dict(model.named_parameters())
-    for name, module in model.named_modules():
-        for parameter, weight in changed.get(module, {}).items():
-            weights[f"{name}.{parameter}"] = weight
+    heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    names = {module: name for name, module in model.named_modules()}
+    for kind, layer, attention in model.attentions():
+        changed = change(kind, layer, attention)
+        heads[kind].append(len(changed["inputs.bias"]) // (3 * attention.d_head))
+        weights |= {f"{names[attention]}.{name}": weight for name, weight in changed.items()}
     width = {"heads": heads, "d_head": model.settings.head_width}
     settings = ModelSettings.model_validate({**model.settings.model_dump(), **width})
     joint = model.own_src_embedding is None
@@ -59,60 +56,51 @@ def _rebuilt(
     return other.train(model.training)
 
 
-def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:
-    """Return weights of an attention module without the heads whose gate is 0."""
-    kept = gates.nonzero().flatten()
-    by_head = (3, attention.heads, attention.d_head)
-    rows = attention.inputs.weight.unflatten(0, by_head)[:, kept]
-    bias = attention.inputs.bias.unflatten(0, by_head)[:, kept]
-    columns = attention.output.weight.unflatten(1, by_head[1:])[:, kept]
-    columns = columns * gates[kept].to(columns.dtype)[:, None]
-    bias_out = attention.output.bias
-    if attention.means is not None:  # constant, so that the bias can hold it
-        share = 1 - gates.to(attention.means.dtype)
-        bias_out = bias_out + attention.output.weight @ (share[:, None] * attention.means).flatten()
-    return {
-        "inputs.weight": rows.flatten(0, 2),
-        "inputs.bias": bias.flatten(),
-        "output.weight": columns.flatten(1),
-        "output.bias": bias_out,
-    }
-
-
 def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
     """Return a model with `count` heads in every layer: the heads of `model` and masked ones.
 
-    `heads`: places of the heads of `model`, in flat order. The others have zero rows in W_Q, W_K,
-    W_V and their biases, and zero columns in W_O. After `remove_heads` the output has the same bits
-    as the original model under a mask of zeros and ones. Raises ValueError for impossible places.
+    `heads`: places of the heads of `model`, in flat order. After `remove_heads` the output has the
+    same bits as under a mask of zeros and ones. Raises ValueError for impossible places.
     """
     if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
         raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
-    layers = {kind: [count] * len(counts) for kind, counts in model.grid.counts.items()}
-    changed = {}
-    for kind, layer, attention in model.attentions():
+
+    def change(kind: str, layer: int, attention: MultiHeadAttention) -> dict[str, Tensor]:
         places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
-        changed[attention] = _filled_weights(attention, places, count)
-    return _rebuilt(model, layers, changed)
+        where = torch.tensor(places, dtype=torch.long, device=attention.inputs.weight.device)
+        return _by_head(attention, partial(_filled, where=where, count=count))
+
+    return _rebuilt(model, change)
 
 
-def _filled_weights(
-    attention: MultiHeadAttention, places: list[int], count: int
+def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:
+    """Return weights of an attention module without the heads whose gate is 0."""
+    kept = gates.nonzero().flatten()
+    weights = _by_head(attention, lambda by_head: by_head[:, kept])
+    columns = gates[kept].repeat_interleave(attention.d_head)
+    weights["output.weight"] = weights["output.weight"] * columns.to(weights["output.weight"])
+    if attention.means is not None:  # constant, so that the bias can hold it
+        share = 1 - gates.to(attention.means.dtype)
+        added = attention.output.weight @ (share[:, None] * attention.means).flatten()
+        weights["output.bias"] = weights["output.bias"] + added
+    return weights
+
+
+def _by_head(
+    attention: MultiHeadAttention, change: Callable[[Tensor], Tensor]
 ) -> dict[str, Tensor]:
-    """Return weights of an attention module with its heads at some places of `count`."""
+    """Return weights of an attention module with their heads, dimension 1 of each, changed."""
+    inputs, output = attention.inputs, attention.output
     shape = (3, attention.heads, attention.d_head)
-    where = torch.tensor(places, dtype=torch.long, device=attention.inputs.weight.device)
-
-    def filled(by_head: Tensor) -> Tensor:
-        zeros = by_head.new_zeros(len(by_head), count, *by_head.shape[2:])
-        return zeros.index_copy_(1, where, by_head.detach())
-
-    rows = filled(attention.inputs.weight.unflatten(0, shape))
-    bias = filled(attention.inputs.bias.unflatten(0, shape))
-    columns = filled(attention.output.weight.unflatten(1, shape[1:]))
     return {
-        "inputs.weight": rows.flatten(0, 2),
-        "inputs.bias": bias.flatten(),
-        "output.weight": columns.flatten(1),
-        "output.bias": attention.output.bias,
+        "inputs.weight": change(inputs.weight.unflatten(0, shape)).flatten(0, 2),
+        "inputs.bias": change(inputs.bias.unflatten(0, shape)).flatten(),
+        "output.weight": change(output.weight.unflatten(1, shape[1:])).flatten(1),
+        "output.bias": output.bias,
     }
+
+
+def _filled(by_head: Tensor, where: Tensor, count: int) -> Tensor:
+    """Return weights of `count` heads, zeros but at the places of these heads in dimension 1."""
+    zeros = by_head.new_zeros(len(by_head), count, *by_head.shape[2:])
+    return zeros.index_copy_(1, where, by_head.detach())

@@ -1,7 +1,8 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017) with a multiplier for every head."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
@@ -11,28 +12,16 @@ from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
-from headcount.model.attention import (
-    DenseAttention,
-    MultiHeadAttention,
-    padding_mask,
-    sinusoids,
-)
-from headcount.model.kernels.dropout import dropout
+from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
 from headcount.model.kernels.matmul import linear
-from headcount.model.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    Memory,
-    Targets,
-    WholeTargets,
-)
+from headcount.model.kernels.small import dropout
+from headcount.model.layers import DecoderLayer, EncoderLayer, Memory, Targets, WholeTargets
 
 
 class Transformer(nn.Module):
     """Translation model. The output layer shares the target embedding's weights.
 
-    `multiplier` is [heads] in the order of `settings.grid`, or [b, heads] with one row per
-    sentence, or None.
+    `multiplier` is [heads] in the order of `settings.grid`, or [b, heads], or None.
     """
 
     def __init__(self, settings: ModelSettings, src_size: int, tgt_size: int, joint: bool):
@@ -74,12 +63,9 @@ class Transformer(nn.Module):
 
     def attentions(self) -> Iterator[tuple[str, int, MultiHeadAttention]]:
         """Yield kind, layer and module of every attention, in the flat order of the heads."""
-        for layer, block in enumerate(self.encoder):
-            yield "enc_self", layer, block.attention
-        for layer, block in enumerate(self.decoder):
-            yield "dec_self", layer, block.attention
-        for layer, block in enumerate(self.decoder):
-            yield "dec_enc", layer, block.cross
+        yield from (("enc_self", n, layer.attention) for n, layer in enumerate(self.encoder))
+        yield from (("dec_self", n, layer.attention) for n, layer in enumerate(self.decoder))
+        yield from (("dec_enc", n, layer.cross) for n, layer in enumerate(self.decoder))
 
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
         """Return the source [b, k], encoded and projected for every decoder layer."""
@@ -116,10 +102,7 @@ class Transformer(nn.Module):
         return None if multiplier is None else multiplier[..., self.grid.span(kind, layer)]
 
     def enter(self, side: int, embeddings: Tensor, positions: slice) -> Tensor:
-        """Return the input states [b, q, d] of the first layer of a side, of embeddings [b, q, d].
-
-        One position may stand for all tokens.
-        """
+        """Return the input states [b, q, d] of the first layer of a side."""
         states = embeddings * self.scale + self._positions(side, positions.stop)[positions]
         if self.embedding_norms:
             states = self.embedding_norms[side](states)
@@ -171,3 +154,38 @@ def check_multiplier(model: Transformer, multiplier: Tensor | None, sentences: i
 def first_device(model: nn.Module) -> torch.device:
     """Return the device of the model's weights."""
     return next(model.parameters()).device
+
+
+@contextmanager
+def watch_attention(
+    model: Transformer, visit: Callable[[str, int, Tensor], None]
+) -> Iterator[None]:
+    """Call `visit` with kind, layer and weights [b, h, q, k] of every attention layer as it runs.
+
+    Layers without heads are skipped. In a search k are the positions that a hypothesis attends to.
+    """
+
+    def show(kind: str, layer: int, _: nn.Module, inputs: tuple) -> None:
+        queries, keys, _, attention = inputs[:4]
+        visit(kind, layer, attention.weights(queries, keys))
+
+    with ExitStack() as hooks:
+        for kind, layer, module in model.attentions():
+            if module.heads:
+                hook = module.register_forward_pre_hook(partial(show, kind, layer))
+                hooks.enter_context(hook)
+        yield
+
+
+@contextmanager
+def watch_inputs(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Tensor]]:
+    """Yield a dict that receives the first inputs of these modules, in the order they run in."""
+    entering: dict[nn.Module, Tensor] = {}
+
+    def keep(module: nn.Module, inputs: tuple) -> None:
+        entering[module] = inputs[0]
+
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_pre_hook(keep))
+        yield entering

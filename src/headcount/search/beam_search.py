@@ -18,15 +18,14 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.kernels.fused_loss import rows_at_once
 from headcount.model.kernels.matmul import frozen_weights
+from headcount.model.kernels.small import largest
 from headcount.model.layers import Memory
+from headcount.model.loss import rows_at_once
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
-from headcount.search.encode import encode_once
-from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.history import Compaction, History
-from headcount.search.largest import largest
+from headcount.search.sources import encode_once, longest_outputs, search_batches
 
 # Steps between checks for finished sentences. A check waits for a GPU. Four is a guess.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}
@@ -42,9 +41,9 @@ class Translation:
     """The best hypothesis of one sentence."""
 
     ids: Ids  # without EOS
-    log_probability: float  # nats, of all ids and EOS: what teacher forcing gives for the same
+    log_probability: float  # nats, of all ids and EOS
     capped: bool  # cut off at the longest output allowed
-    steps: int  # of the search, until the sentence was finished; the work that it took
+    steps: int  # of the search, until the sentence was finished
 
 
 def translate(
@@ -58,9 +57,8 @@ def translate(
     """Return the best translation of each source, in order. An empty source stays empty.
 
     `multiplier`: [heads] or [sources, heads]. `done` is called with the number of sentences just
-    finished. `prefix`: ids at the start of every translation, such as the code of its language.
-    Batches change results only in ties within float error. Threads take whole batches, so their
-    number changes nothing.
+    finished. `prefix`: ids at the start of every translation. Batches change results only in ties
+    within float error, and the number of threads changes nothing.
     """
     model.eval()
     check_multiplier(model, multiplier, len(sources))
@@ -119,10 +117,6 @@ class BeamSearch:
     - when no other can ever become better,
     - or at its longest output, where all must end.
 
-    A full beam of ended hypotheses alone is not enough, since a confident model fills the beam with
-    poor ones that end early. To go on as long as a better one is possible would be too much, since
-    with α above 1 the best often goes on to the longest output.
-
     The result of a finished sentence does not change, so that it may leave some steps later.
     """
 
@@ -136,15 +130,12 @@ class BeamSearch:
         prefix: Sequence[int] = (),
     ):
         """`memory`: of the sources; it is overwritten. `prefix`: see `translate`."""
-        device = first_device(model)
-        self.model = model
-        self.beam = settings.beam
-        self.alpha = settings.length_penalty
+        device, count = first_device(model), len(sources)
+        self.model, self.memory, self.prefix = model, memory, prefix
+        self.beam, self.alpha = settings.beam, settings.length_penalty
         self.multiplier = None if multiplier is None else multiplier.clone()  # it is overwritten
-        self.memory = memory
         # Faster on a CPU in fp32. A GPU does a whole mask at once.
         sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
-        count = len(sources)
         self.look_every = every = _LOOK_EVERY[device.type]
         self.history = History(len(model.decoder), count, self.beam, device, sparse, every)
         self.limit = longest_outputs(sources, settings, prefix, model.settings.position_table)
@@ -152,7 +143,6 @@ class BeamSearch:
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = list(range(count))  # numbers of sources by row
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
-        self.prefix = prefix
         self.given = torch.zeros(count, device=device)  # [n], nats, log-probability of the prefix
         self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats, of what was chosen
         self.ended = torch.zeros(count, dtype=torch.long, device=device)

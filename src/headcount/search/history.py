@@ -58,13 +58,8 @@ class History(Targets):
         sparse: bool = False,
         every: int = 1,
     ):
-        """`sparse`: attend by lists of slots instead of a mask.
-
-        Slots are dropped in every `every`th step alone, at most the eighth, since to count them
-        waits for a GPU.
-        """
-        self.sparse = sparse
-        self.every = every
+        """`sparse`: attend by lists of slots instead of a mask. `every`: steps until a tidying."""
+        self.sparse, self.every = sparse, every
         self.needed = every * beam  # slots from one such step to the next
         self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] by layer
         self.paths = torch.zeros(sentences, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
@@ -73,31 +68,27 @@ class History(Targets):
 
     def look(self, memory: Memory) -> None:
         """Set the attention of the current step: to the slots of a path, and to the source."""
-        length = self.paths.shape[2]
+        length, rows = self.paths.shape[2], self.paths.shape[:2]
         self.positions = slice(length - 1, length)
-        slots = SparseAttention(self.paths) if self.sparse else DenseAttention(self.seen())
-        self.self_attention = slots
-        if not self.sparse or memory.mask.shape[3] > _LONGEST_NAMED:
-            self.cross_attention = DenseAttention(memory.mask)
+        if self.sparse:
+            self.self_attention = SparseAttention(self.paths)
         else:
+            none = self.paths.new_zeros(*rows, self.filled, dtype=torch.bool)
+            self.self_attention = DenseAttention(none.scatter_(2, self.paths, True)[:, None])
+        self.cross_attention = DenseAttention(memory.mask)
+        if self.sparse and memory.mask.shape[3] <= _LONGEST_NAMED:
             mask = memory.mask[:, 0]  # [n, 1, k]
-            every = torch.arange(mask.shape[2]).expand(*self.paths.shape[:2], -1)
+            every = torch.arange(mask.shape[2]).expand(*rows, -1)
             self.cross_attention = SparseAttention(every, mask)
-
-    def seen(self) -> Tensor:
-        """Return True [n, 1, m, k] for the slots of a hypothesis, its new one included."""
-        none = self.paths.new_zeros(*self.paths.shape[:2], self.filled, dtype=torch.bool)
-        return none.scatter_(2, self.paths, True)[:, None]
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return all keys and values [n, h, k, e], after adding the current step's [n, h, m, e]."""
         sentences, heads, new, width = keys.shape
+        if self.rooms[layer] is None:
+            self.rooms[layer] = keys.new_empty(2, sentences, self.size, heads, width)
         room = self.rooms[layer]
-        if room is None:
-            room = keys.new_empty(2, sentences, self.size, heads, width)
-            self.rooms[layer] = room
-        room[0, :, self.filled - new : self.filled] = keys.transpose(1, 2)
-        room[1, :, self.filled - new : self.filled] = values.transpose(1, 2)
+        for part, given in zip(room, (keys, values), strict=True):
+            part[:, self.filled - new : self.filled] = given.transpose(1, 2)
         return tuple(room[:, :, : self.filled].transpose(2, 3).unbind(0))
 
     def follow(self, parents: Tensor) -> None:

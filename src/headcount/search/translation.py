@@ -28,10 +28,10 @@ Mask = Sequence[str | Path]
 
 
 class Found(Protocol):
-    """The best hypothesis of one sentence."""
+    """The best hypothesis of one sentence, see `Translation`."""
 
-    ids: Ids  # without EOS
-    capped: bool  # as long as the longest output allowed
+    ids: Ids
+    capped: bool
 
 
 class Search(Protocol):
@@ -43,11 +43,7 @@ class Search(Protocol):
     facts: dict[str, Any]  # name of the program, for the record
 
     def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
-        """Return the best translation of each source in order. An empty one stays empty.
-
-        `done` is called with the number of sentences just finished.
-        """
-        ...
+        """Return the best translation of each source in order, see `beam_search.translate`."""
 
 
 class OwnSearch(Search):
@@ -90,9 +86,8 @@ def translate_lines(
 ) -> tuple[list[str], Counter[str]]:
     """Return the detokenised translation of each cleaned line, in order, and counts.
 
-    Counts: sentences, empty sentences, sources truncated to the longest allowed, translations
-    capped at the longest output allowed. `done`: see `Search`. Raises UserError with `place` and
-    number of a line that is longer than the model allows. Numbers start at `first`.
+    Raises UserError with `place` and number of a line that is longer than the model allows.
+    Numbers start at `first`.
     """
     src, tgt = search.sides
     whole, longest = [src.encode(line) for line in lines], search.settings.max_source
@@ -113,8 +108,7 @@ def translate_file(
 ) -> None:
     """Write one detokenised translation per source line, and facts with their provenance.
 
-    The facts: the SHA-256 of the translations, the counts of `translate_lines`, settings and
-    program of the search. Raises UserError as `translate_lines` does.
+    Raises UserError as `translate_lines` does.
     """
     lines = read_clean(source)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
@@ -125,11 +119,7 @@ def translate_file(
 
 
 def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
-    """Write one detokenised translation per line of a stream, as soon as it has arrived.
-
-    Lines that arrive together are translated together. A warning counts what was truncated and
-    capped.
-    """
+    """Write one detokenised translation per line of a stream, as soon as it has arrived."""
     tally, counts, shown = LineTally(), Counter(), "standard input"
     with frozen_weights():
         for arrived in arriving_lines(source, shown, tally):
@@ -153,7 +143,6 @@ def _check_lengths(place: str, first: int, sources: Sequence[Ids], positions: in
     for number, ids in enumerate(sources, start=first):
         if positions and len(ids) >= positions:
             raise UserError(
-                f"{place}:{number}: expected at most {positions - 1} subwords, one less than the "
-                f"model has positions, found {len(ids)}; part the sentence, or set "
-                f"decode.max_source to {positions - 1}, which cuts it off"
+                f"{place}:{number}: expected at most {positions - 1} subwords for the model's "
+                f"positions, found {len(ids)}; lower decode.max_source to cut sentences off"
             )

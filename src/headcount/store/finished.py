@@ -1,6 +1,5 @@
 """The finished outputs of a job, stored until all of them are in their places."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -19,10 +18,7 @@ from headcount.base.files import (
 
 
 class FinishedSet:
-    """All outputs of one job, in a folder that is committed by one rename, with checksums.
-
-    A job that finds its set whole puts the outputs in their places instead of working again.
-    """
+    """All outputs of one job, in a folder that is committed by one rename, with checksums."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -40,11 +36,10 @@ class FinishedSet:
 
     def is_whole(self) -> bool:
         """Return True if the set exists and all its files have their checksums."""
-        checksums = self._manifest().get("files", {})
-        return bool(checksums) and all(
-            (self.folder / name).is_file() and sha256(self.folder / name) == checksum
-            for name, checksum in checksums.items()
-        )
+        sums = {
+            self.folder / name: digest for name, digest in self._manifest().get("files", {}).items()
+        }
+        return bool(sums) and all(p.is_file() and sha256(p) == digest for p, digest in sums.items())
 
     def outputs(self) -> list[Path]:
         """Return the places of the outputs, [] without a readable manifest."""
@@ -68,7 +63,6 @@ class FinishedSet:
     def _manifest(self) -> dict[str, Any]:
         """Return the manifest, {} if it is missing or damaged."""
         try:
-            manifest = read_json(self.folder / "manifest.json")
-        except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
+            return dict(read_json(self.folder / "manifest.json"))
+        except (FileNotFoundError, TypeError, ValueError):
             return {}
-        return manifest if isinstance(manifest, dict) else {}

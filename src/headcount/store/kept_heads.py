@@ -4,7 +4,6 @@ Every function that chooses returns a head multiplier, [heads] in flat order, 0 
 """
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,12 +36,11 @@ def as_many_heads(
 ) -> np.ndarray:
     """Keep as many heads of the run's scope as the gates in `path` do, by importance or at random.
 
-    By importance: the most important heads, equal ones in flat order. At random: the first of an
-    order that depends on the seed alone, so that a smaller number keeps a part of the heads of a
-    larger one. Raises UserError if `importance` is needed and None.
+    A random order depends on the seed alone, so that a smaller number keeps a part of the heads of
+    a larger one. Raises UserError if `importance` is needed and None.
     """
     inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
-    count = int(gates_heads(path, grid)[inside].sum())
+    count = np.count_nonzero(read_gates(path, grid)[inside])
     if run.method == "random":
         order = Stream.KEPT_HEADS.generator(seed).permutation(grid.size).tolist()
     elif importance is None:
@@ -63,9 +61,8 @@ def pick_heads(
 ) -> np.ndarray:
     """Keep heads by the gates of a heads.csv, by a list of heads to remove, or by importance.
 
-    By importance the `count` most important heads of the model stay, equal ones in flat order.
-    Raises UserError for a count outside 0 to all, without importance, or importance without a
-    count.
+    By importance the `count` most important heads stay. Raises UserError for a count outside 0 to
+    all, and unless importance and count are both given or both None.
     """
     if (importance is None) != (count is None):
         raise UserError("--keep and --importance go together: how many of the most important stay")
@@ -74,18 +71,15 @@ def pick_heads(
     if listed:
         return grid.mask(read_head_list(listed, grid))
     if not 0 <= count <= grid.size:
-        raise UserError(
-            f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
-        )
+        raise UserError(f"--keep: expected 0 to {grid.size} heads, found {count}")
     return _keep_first(rank_heads(importance), np.ones(grid.size, dtype=bool), count)
 
 
 def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
     """Return the multiplier [heads] of a mask that addresses and files name together.
 
-    An address such as `enc_self.0.3` masks that head. A heads.csv has gates, which are taken as
-    they are. Any other file lists masked heads. Raises UserError for another text, and for a head
-    that the model does not have.
+    A heads.csv has gates, which are taken as they are. Any other file lists masked heads. Raises
+    UserError for another text or head.
     """
     mask = np.ones(grid.size)
     for name in [named] if isinstance(named, str | Path) else named:
@@ -100,21 +94,13 @@ def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.nd
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
-    """Print to standard error the heads left by kind, and warn of layers without any.
-
-    Example: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'.
-    """
-    kinds = [head.kind for head in grid.heads()]
-    every, left = (
-        Counter(kinds),
-        Counter(kind for kind, gate in zip(kinds, kept, strict=True) if gate),
-    )
-    parts = ", ".join(f"{kind} {left[kind]} of {every[kind]}" for kind in KINDS)
-    lines = [f"heads left: {left.total()} of {grid.size} ({parts})"]
+    """Print to standard error the heads left by kind, and warn of layers without any."""
+    kinds = np.array([head.kind for head in grid.heads()])
+    left = kinds[kept != 0].tolist()
+    parts = ", ".join(f"{k} {left.count(k)} of {sum(grid.counts[k])}" for k in KINDS)
+    lines = [f"heads left: {len(left)} of {grid.size} ({parts})"]
     if closed := grid.closed_layers(kept):
-        lines.append(
-            f"warning: no head is left in {', '.join(closed)}; only the residual path is left there"
-        )
+        lines.append(f"warning: no head is left in {', '.join(closed)}")
     print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, whole_file, write_json
 from headcount.base.folders import DESCRIPTION, MODEL_FILES, SEGMENTATION, SIDES, WEIGHTS
@@ -33,10 +33,9 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
         try:
             safetensors.torch.save_file(contiguous, part)
         except safetensors.SafetensorError as fault:
-            number = re.search(r"\(os error (\d+)\)", str(fault))  # the library has text alone
-            if number is None:
-                raise
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
+            if number := re.search(r"\(os error (\d+)\)", str(fault)):  # as text alone
+                raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
+            raise
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -49,25 +48,17 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path}: not a whole safetensors file ({fault}); make it again") from fault
 
 
-def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
-    """Copy weights into a model. Raises UserError as `check_shapes` does."""
-    check_shapes(model, weights, source)
-    copy_weights(model, weights)
-
-
 def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Raise UserError with the name of the first weight that is missing or has another shape."""
-    parameters = dict(model.named_parameters())
-    for name in [*parameters, *weights]:
-        if name not in weights or name not in parameters:
-            where = "the model" if name in parameters else "the file"
+    wanted, given = (
+        {name: list(weight.shape) for name, weight in tensors.items()}
+        for tensors in (dict(model.named_parameters()), weights)
+    )
+    for name in wanted | given:
+        if wanted.get(name) != given.get(name):
             raise UserError(
-                f"{source}: only {where} has {name}; this file belongs to another model"
-            )
-        if parameters[name].shape != weights[name].shape:
-            raise UserError(
-                f"{source}: {name} has shape {list(weights[name].shape)}, the model's has "
-                f"{list(parameters[name].shape)}; this file belongs to another model or vocabulary"
+                f"{source}: {name} has shape {given.get(name)}, the model's has "
+                f"{wanted.get(name)}; this file belongs to another model or vocabulary"
             )
 
 
@@ -123,10 +114,7 @@ class ModelFolder:
         return read_facts(self.path / DESCRIPTION)
 
     def save(self, model: Transformer, weights: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write weights and description.
-
-        The description has the model's shape, `facts`, and the SHA-256 of weights in the folder.
-        """
+        """Write weights, and a description with the model's shape, `facts` and SHA-256 sums."""
         save_weights(self.weights, weights)
         shape = {
             "format": FORMAT,
@@ -147,10 +135,7 @@ class ModelFolder:
         path = self.path / weights
         tensors = load_weights(path)
         if checksums.get(weights) and sha256(path) != checksums[weights]:
-            raise UserError(
-                f"{path}: damaged or changed; its SHA-256 is not the one in {DESCRIPTION}. "
-                "Fetch it again or train the model again"
-            )
+            raise UserError(f"{path}: damaged or changed since {DESCRIPTION}; fetch it again")
         check_shapes(outline, tensors, path)  # before memory is allocated for damaged sizes
         model = Transformer(outline.settings, *sizes)
         copy_weights(model, tensors)
@@ -170,30 +155,23 @@ class ModelFolder:
             ) from fault
 
     def pair(self, named: Path | None) -> PairFolder:
-        """Return the named folder of subwords, or the model's own folder for None.
-
-        Raises UserError if the model's own folder has no subwords.
-        """
+        """Return the named folder of subwords, or the model's own. Raises UserError for none."""
         if named is None and not (self.path / SEGMENTATION).is_file():
             self.facts()  # raises if there is no model either
             raise UserError(
                 f"{self.path / SEGMENTATION}: expected the model's subwords, found no such file; "
-                "name the pair's folder with --bpe, or add subwords to the model: "
-                "python scripts/export.py --to headcount"
+                "name the pair's folder with --bpe, or run scripts/export.py --to headcount"
             )
         return PairFolder(named or self.path)
 
     def subwords(self) -> Checksums:
-        """Return checksums of the subwords that define the model's ids.
-
-        Raises UserError if the description lacks them.
-        """
+        """Return checksums of the model's subwords. Raises UserError without them."""
         facts = self.facts()
         for key in SUBWORD_FILES:
             if not isinstance(facts.get(key), dict) or set(facts[key]) != set(SIDES):
                 raise UserError(
-                    f"{self.path / DESCRIPTION}: damaged or old: expected checksums of both sides "
-                    f"under {key!r}, found {str(facts.get(key))[:60]}; train the model again"
+                    f"{self.path / DESCRIPTION}: damaged: expected checksums of both sides under "
+                    f"{key!r}, found {str(facts.get(key))[:60]}; train the model again"
                 )
         return {key: facts[key] for key in SUBWORD_FILES}
 
@@ -205,13 +183,13 @@ class ModelFolder:
                 if trained[key][side] != own[key][side]:
                     raise UserError(
                         f"{pair.path / side}.{end}: not the {words} that the model in {self.path} "
-                        "was trained on; name the folder it was trained on, or train it again"
+                        "was trained on; name the folder of these"
                     )
 
     def original_heads(self, grid: HeadGrid) -> list[Head]:
         """Return addresses of the heads in the original model that was pruned, in flat order.
 
-        `grid`: of this model. Raises UserError if the addresses in the description do not fit it.
+        Raises UserError if the addresses in the description do not fit the model's `grid`.
         """
         listed = self.facts().get("kept_heads")
         if listed is None:
@@ -223,31 +201,26 @@ class ModelFolder:
             heads = []  # fits no model
         if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
             raise UserError(
-                f"{self.path / DESCRIPTION}: kept_heads does not fit the model's heads "
-                f"({', '.join(KINDS)}, layer by layer); make the model again"
+                f"{self.path / DESCRIPTION}: kept_heads does not fit the model; make it again"
             )
         return heads
 
 
 def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
-    """Return the folders of --model and --bpe, and set the number of threads of torch.
-
-    Without --bpe the model's own folder has its subwords, or UserError is raised.
-    """
+    """Return the folders of --model and --bpe, see `ModelFolder.pair`, and set torch's threads."""
     machine.use_threads(threads)
     folder = ModelFolder(args.model)
     return folder, folder.pair(args.bpe)
 
 
-def check_measured(path: Path, weights: list[Path], what: str, script: str) -> None:
-    """Raise UserError if the JSON beside a file of `what` names other weights than these files.
+def check_measured(path: Path, weights: list[Path], script: str) -> None:
+    """Raise UserError if the JSON beside a file of measures names other weights than these files.
 
     A file without JSON was made by hand and is accepted for any model with its heads.
     """
     beside = path.with_suffix(".json")
     if beside.is_file() and read_json(beside).get("weights") != sha256(*weights):
-        model = weights[0] if len(weights) == 1 else weights[0].parent
         raise UserError(
-            f"{path}: is not {what} of {model}: {beside.name} names other weights; give that "
-            f"model's own, or run {script} again"
+            f"{path}: measured on another model than {weights[0].parent}: {beside.name} names "
+            f"other weights; run {script} again"
         )

@@ -32,8 +32,7 @@ class PairFolder:
 
     def texts(self, split: str) -> tuple[Path, Path]:
         """Return the files of a split (train, dev), subwords with spaces between."""
-        src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
-        return src, tgt
+        return self.path / f"{split}.src", self.path / f"{split}.tgt"
 
     def vocabulary(self, side: str) -> Vocabulary:
         """Return the vocabulary of one side, `src` or `tgt`."""
@@ -64,16 +63,12 @@ class PairFolder:
         )
         if len(src) != len(tgt):
             raise UserError(
-                f"{paths[0]} has {len(src)} lines, {paths[1]} has {len(tgt)}; "
-                "make them again from the text"
+                f"{paths[0]} has {len(src)} lines, {paths[1]} has {len(tgt)}; make them again"
             )
         return ParallelText(src, tgt)
 
     def first_pairs(self, split: str, number: int | None) -> ParallelText:
-        """Return the first `number` pairs whose source has a word, None for all.
-
-        Raises UserError if there is none, or for unequal numbers of lines.
-        """
+        """Return the first `number` pairs whose source has a word. Raises UserError without any."""
         whole = self.read(split)
         filled = [place for place, ids in enumerate(whole.src) if ids][:number]
         if not filled:

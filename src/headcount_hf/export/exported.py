@@ -9,7 +9,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
 from headcount.model.machine import batches_of
-from headcount.search.extent import longest_outputs, search_batches
+from headcount.search.sources import longest_outputs, search_batches
 
 Sides = tuple[AnySegmenter, AnySegmenter]  # segmenters of source and target
 Rows = tuple[list[int], list[int]]  # of source and target: their word for every id of ours

@@ -17,7 +17,7 @@ from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import GenerateSettings
 from headcount.model.machine import batches_of
 from headcount.model.transformer import first_device
-from headcount.search.extent import search_batches
+from headcount.search.sources import search_batches
 from headcount_hf.hooks.hooked_folder import HookedFolder
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
 from headcount_hf.pretrained.families import check_languages

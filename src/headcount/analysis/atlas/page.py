@@ -8,7 +8,7 @@ import vl_convert
 from markupsafe import Markup
 
 from headcount.analysis import read_beside
-from headcount.base.templates import fill_page
+from headcount.base.files import fill_page
 
 _HERE = Path(__file__)
 _LIBRARY = "window.vegaEmbed = vegaEmbed;"  # the part of Vega that page.js calls

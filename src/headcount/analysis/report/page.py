@@ -17,8 +17,7 @@ from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
 from headcount.analysis.report import answers
 from headcount.analysis.writer import sides
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_text
-from headcount.base.templates import fill_page
+from headcount.base.files import fill_page, read_json, write_text
 
 _HERE = Path(__file__)
 _ID = re.compile(r'\b(id="|href="#|url\(#)')

@@ -81,7 +81,7 @@ class Corpus(Published):
 
     @property
     def tree_languages(self) -> dict[str, str]:
-        """Language of each treebank, in file order; a generator makes trees of its source."""
+        """Language of each treebank, in file order. A generator makes trees of its source."""
         generated = {} if self.generator is None else {"dev": "en", "test": "en"}
         return generated | {name: tree.language for name, tree in self.trees.items()}
 

@@ -156,7 +156,7 @@ class Experiment(Section):
         return 60_000 if self.model.imported else self.bpe.assumed_pieces  # as OPUS-MT has
 
     def section(self, name: str) -> Section:
-        """Return a section as scripts take it; of the model, its sizes."""
+        """Return a section as scripts take it, and of `model` only the sizes."""
         return self.model.sizes if name == "model" else getattr(self, name)
 
 

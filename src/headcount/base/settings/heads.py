@@ -34,7 +34,7 @@ class ImportanceSettings(Batches):
 
 
 class MeasuresSettings(Section):
-    """More measures of heads, if `ablation.measures`; loss and sentences are importance's."""
+    """More measures of heads, if `ablation.measures`, with loss and sentences of `importance`."""
 
     points: int = Field(8, ge=1, le=10**4)
     """Integrated gradients: midpoints between no head and all heads, each as long as importance."""

@@ -78,7 +78,7 @@ class ModelSettings(Section):
 
     @property
     def layer_weights(self) -> int:
-        """Weights of all layers; embeddings, biases and norms are not counted."""
+        """Weights of all layers, without embeddings, biases and norms."""
         layers = self.encoder_layers + self.decoder_layers
         return self.d_model * (4 * self.grid.size * self.head_width + 2 * layers * self.d_ff)
 
@@ -92,5 +92,5 @@ class ModelSettings(Section):
 
     @property
     def head_width(self) -> int:
-        """Width of one head; it also sets the scale of the scores, 1 / sqrt(width)."""
+        """Width of one head, which sets the scale of the scores, 1 / sqrt(width)."""
         return self.d_head or self.d_model // self.heads

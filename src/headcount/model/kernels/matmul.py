@@ -1,9 +1,9 @@
 """Products of activations with weights, by the fastest library that torch has on this processor.
 
 For fp32 on a CPU torch uses MKL, which does not use AVX-512 on AMD processors. There oneDNN is
-twice as fast. On Intel processors MKL is faster at every shape. Where weights do not change, a
-weight is reordered for the library once instead of in every product. Letters in shapes: m rows
-(positions of all sentences), k width of the inputs, n width of the outputs.
+twice as fast. On Intel processors MKL is faster at every shape.
+
+Letters in shapes: m rows (positions of all sentences), k width of inputs, n width of outputs.
 """
 
 from collections.abc import Iterator
@@ -27,19 +27,14 @@ LEAST_FORWARD = 1 << 18
 _USUAL_ROWS = 512  # by which a library chooses the order of a weight
 
 
-def _mkl_leaves_avx512() -> bool:
-    """Return True if this processor has AVX-512 that MKL does not use, and torch has oneDNN."""
-    processor = Path("/proc/cpuinfo")  # of Linux
-    return (
-        torch.backends.mkldnn.is_available()
-        and torch.backends.mkl.is_available()
-        and "AVX512" in torch.backends.cpu.get_cpu_capability()
-        and processor.exists()
-        and "AuthenticAMD" in processor.read_text()
-    )
-
-
-_ONEDNN_PAYS = _mkl_leaves_avx512()
+_PROCESSOR = Path("/proc/cpuinfo")  # of Linux
+_ONEDNN_PAYS = (
+    torch.backends.mkldnn.is_available()
+    and torch.backends.mkl.is_available()
+    and "AVX512" in torch.backends.cpu.get_cpu_capability()
+    and _PROCESSOR.exists()
+    and "AuthenticAMD" in _PROCESSOR.read_text()
+)
 _MKL_KEEPS_ORDER = hasattr(torch.ops.mkl, "_mkl_linear")
 
 
@@ -78,7 +73,7 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 @contextmanager
 def frozen_weights() -> Iterator[None]:
-    """Reorder weights for oneDNN or MKL only once, since no weight of any model changes.
+    """Reorder weights for the library only once, since no weight of any model changes.
 
     Weights are in memory twice until the last such context of the process ends.
     """

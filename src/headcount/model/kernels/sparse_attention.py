@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.model.kernels.softmax import softmax_columns
+from headcount.model.kernels.small import softmax_columns
 
 
 class SparseAttention:
@@ -66,12 +66,9 @@ class SparseAttention:
 
     def _layout(self, keys: Tensor) -> Tensor:
         """Return a sparse matrix with an entry where a query attends to a row of `_rows(keys)`."""
-        known = self.layouts.get((keys.shape, keys.stride()))
-        if known is None:
-            known = self.layouts[keys.shape, keys.stride()] = self._new_layout(keys)
-        return known
-
-    def _new_layout(self, keys: Tensor) -> Tensor:
+        key = keys.shape, keys.stride()
+        if key in self.layouts:
+            return self.layouts[key]
         sentences, heads, _, width = keys.shape
         by_sentence, by_head, by_position = (stride // width for stride in keys.stride()[:3])
         first = torch.arange(sentences, dtype=torch.int32)[:, None, None, None] * by_sentence
@@ -79,7 +76,8 @@ class SparseAttention:
         columns = first + head + self.positions[:, :, None] * by_position  # [n, m, h, t]
         rows = columns[..., 0].numel()
         starts = torch.arange(rows + 1, dtype=torch.int32) * columns.shape[3]
-        return _zeros_at(starts, columns.flatten(), (rows, len(_rows(keys))))
+        layout = _zeros_at(starts, columns.flatten(), (rows, len(_rows(keys))))
+        return self.layouts.setdefault(key, layout)
 
 
 def _zeros_at(starts: Tensor, columns: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -1,11 +1,13 @@
-"""Encoder output of sources, computed once for equal sources."""
+"""Sources of a search: batches, longest outputs, and encoder output once for equal sources."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, neighbours, pad_sources
 from headcount.model.layers import Memory
 from headcount.model.transformer import Transformer, first_device
@@ -13,6 +15,28 @@ from headcount.model.transformer import Transformer, first_device
 # Positions of sources that the encoder reads at once. On a CPU few do as well as many, and
 # neighbours in a search are of similar length, so that little is padding.
 _POSITIONS = {"cpu": 1024, "cuda": 1 << 20}
+
+
+def longest_outputs(
+    sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
+) -> list[int]:
+    """Return the longest output of each source with prefix and EOS, in subwords.
+
+    `positions`: size of the model's table of positions, 0 for no limit.
+    """
+    factor, extra = settings.max_length_factor, settings.max_length_extra
+    least, most = len(prefix) + 1, positions or sys.maxsize
+    return [min(max(int(factor * len(ids)) + extra, least), most) for ids in sources]
+
+
+def search_batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
+    """Return numbers of the non-empty sources, longest first and equal ones side by side."""
+    firsts: dict[tuple[int, ...], int] = {}
+    places = [firsts.setdefault(tuple(ids), number) for number, ids in enumerate(sources)]
+    filled = (number for number, ids in enumerate(sources) if ids)
+    order = sorted(filled, key=lambda number: (-len(sources[number]), places[number]))
+    lengths = [len(sources[number]) + 1 for number in order]
+    return [order[part] for part in neighbours(lengths, budget)]
 
 
 def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor | None) -> Memory:
@@ -45,10 +69,7 @@ def _joined(parts: list[Memory]) -> Memory:
     """Return the memory of the sentences of all parts, padded to the longest."""
     longest = max(part.mask.shape[3] for part in parts)
     by_layer = zip(*(part.keys_values for part in parts), strict=True)
-    pairs = [
-        tuple(_stacked(tensors, longest) for tensors in zip(*layer, strict=True))
-        for layer in by_layer
-    ]
+    pairs = [[_stacked(t, longest) for t in zip(*layer, strict=True)] for layer in by_layer]
     masks = _stacked([part.mask.transpose(2, 3) for part in parts], longest)
     return Memory(pairs, masks.transpose(2, 3))
 

@@ -1,4 +1,4 @@
-"""Products by oneDNN, and by MKL with ordered weights: against torch's own, at odd shapes."""
+"""Products by oneDNN and MKL against torch's own, and dropout from 16-bit draws."""
 
 import math
 from contextlib import nullcontext
@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.batches import collate
 from headcount.model.kernels import matmul
 from headcount.model.kernels.matmul import (
     frozen_weights,
@@ -18,8 +17,8 @@ from headcount.model.kernels.matmul import (
     matmul_transposed,
     weight_gradient,
 )
+from headcount.model.kernels.small import dropout
 from headcount.model.layers import FeedForward
-from headcount.model.loss import summed_loss
 from headcount.search.beam_search import translate
 
 pytestmark = pytest.mark.skipif(
@@ -82,15 +81,6 @@ def test_linear_and_its_gradients(by_onednn, shape, k, n, has_bias):
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     assert len(by_onednn) == 3  # forward, by the inputs, by the weight
-
-
-def test_only_what_is_needed_is_computed(by_onednn):
-    weight = random(4, 3).requires_grad_()
-    linear(random(9, 3), weight).sum().backward()
-    assert len(by_onednn) == 2  # forward, by the weight
-    with torch.no_grad():
-        linear(random(9, 3), weight)
-    assert len(by_onednn) == 3
 
 
 @pytest.mark.parametrize("shape", [(7,), (3, 70), (2, 8)])  # 7, 210 and 16 rows; blocks are of 16
@@ -183,26 +173,57 @@ def test_other_number_formats_are_left_to_torch(by_onednn, dtype):
     assert not by_onednn
 
 
-def test_small_products_are_left_to_torch(by_onednn, monkeypatch):
-    monkeypatch.setattr(matmul, "LEAST", 9 * 3 * 4 + 1)
-    linear(random(9, 3), random(4, 3))
-    assert not by_onednn
-    linear(random(10, 3), random(4, 3))
-    assert by_onednn
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.85])
+def test_share_of_zeros_is_the_rate(rate):
+    torch.manual_seed(1)
+    count = 200_001  # not a multiple of four
+    dropped = int((dropout(torch.ones(count), rate, True) == 0).sum())
+    # Binomial: five standard deviations of √(n p q); rounding the rate to 2^-16 adds less than 2.
+    assert abs(dropped - count * rate) < 5 * math.sqrt(count * rate * (1 - rate)) + 2
 
 
-def loss_and_gradients():
-    model = make_model(heads=UNEVEN, dropout=0.0)
-    loss = summed_loss(model, collate(TEXT, [0, 1, 2]), None, 0.1)
-    loss.backward()
-    return loss.item(), {name: weight.grad for name, weight in model.named_parameters()}
+def test_neighbours_fall_independently():
+    torch.manual_seed(3)
+    kept = dropout(torch.ones(200_000), 0.5, True) > 0
+    for distance in (1, 2, 3, 4, 8):
+        both = (kept[:-distance] & kept[distance:]).float().mean().item()
+        assert abs(both - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 200_000)
 
 
-def test_a_model_has_the_same_loss_and_gradients(by_onednn, monkeypatch):
-    ours, gradients = loss_and_gradients()
-    assert len(by_onednn) > 50
-    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", False)
-    theirs, expected = loss_and_gradients()
-    assert ours == pytest.approx(theirs, rel=1e-6)
-    for name, gradient in gradients.items():
-        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-5)
+def test_what_stays_is_scaled_exactly():
+    # A quarter is a whole number of 2^-16: what stays is multiplied by 4/3.
+    torch.manual_seed(4)
+    states = torch.randn(3, 5, 7)
+    out = dropout(states, 0.25, True)
+    assert out.shape == states.shape
+    kept = out != 0
+    assert 0 < kept.sum() < states.numel()
+    assert torch.equal(out[kept], states[kept] * torch.tensor(4 / 3))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_sizes_that_are_no_multiple_of_four(size):
+    torch.manual_seed(5)
+    seen = {tuple((dropout(torch.ones(size), 0.5, True) > 0).tolist()) for _ in range(300)}
+    assert len(seen) == 2**size
+
+
+def test_identity_at_rate_0_and_in_evaluation():
+    states = torch.randn(4, 3)
+    before = torch.get_rng_state()
+    assert dropout(states, 0.0, True) is states
+    assert dropout(states, 0.7, False) is states
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_gradient_has_the_same_mask():
+    torch.manual_seed(6)
+    states = (torch.rand(9, 11) + 1).requires_grad_()  # no zeros of its own
+    out = dropout(states, 0.3, True)
+    out.sum().backward()
+    torch.testing.assert_close(states.grad, (out / states).detach())
+    assert torch.equal(states.grad == 0, out == 0)
+
+
+def test_a_rate_next_to_1_stays_finite():
+    assert dropout(torch.ones(1000), 0.9999999, True).isfinite().all()

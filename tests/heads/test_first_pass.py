@@ -1,16 +1,85 @@
-"""Output norms and mean outputs against each sentence alone; mean ablation against both routes."""
+"""Fisher information, output norms and mean outputs of heads, and ablation by their means."""
 
 import numpy as np
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model, one_pair
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import TEXT, UNEVEN, make_model, one_pair, token_slopes
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.data.batches import collate
-from headcount.heads.loss_change import measure_loss_change
+from headcount.heads.importance import measure_importance
+from headcount.heads.measures_files import rearranged, stays
 from headcount.heads.more_measures import HeadOutputs, Passes
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads, set_means
+
+ONE_LAYER = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
+GRID = HeadGrid({"enc_self": (2, 3), "dec_self": (), "dec_enc": (2,)})
+
+
+def information(seed: int, grid: HeadGrid, sentences: int = 5) -> np.ndarray:
+    """F of derivatives drawn at random, with zeros between layers."""
+    slopes = np.random.default_rng(seed).normal(size=(sentences, grid.size))
+    whole = slopes.T @ slopes / sentences
+    table = np.zeros_like(whole)
+    for _, _, span in grid.layers():
+        table[span, span] = whole[span, span]
+    return table
+
+
+def added_loss(table: np.ndarray, masked: list[int] | tuple[int, ...]) -> float:
+    """½ (1 − m)ᵀ F (1 − m) for a mask of these heads."""
+    return float(table[np.ix_(list(masked), list(masked))].sum()) / 2
+
+
+def test_it_is_the_mean_of_products_of_each_sentences_derivatives():
+    model = make_model(heads=UNEVEN).double()
+    settings = ImportanceSettings(batch_tokens=14)
+    table, _ = Passes(model, TEXT, settings, MeasuresSettings()).first
+    slopes = [token_slopes(model, n).sum(1).numpy() for n in range(len(TEXT))]
+    expected = sum(np.outer(of_one, of_one) for of_one in slopes) / len(TEXT)
+    np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-8)
+    squares = measure_importance(model, TEXT, settings.model_copy(update={"abs": "square"}))
+    np.testing.assert_allclose(np.diagonal(table), squares, rtol=1e-10)
+
+
+def test_two_heads_that_cancel_go_in_place_of_the_two_smallest():
+    """By the diagonal 1 and 3 go and add ½ (3 + 3.5 + 2 · 3) = 6.25; 0 and 2 add 1.5."""
+    table = np.diag([4.0, 3.0, 9.0, 3.5])
+    table[0, 2] = table[2, 0] = -5.0
+    table[1, 3] = table[3, 1] = 3.0
+    # Exchanges one by one: 1 for 0 leaves ½ (4 + 3.5) = 3.75, then 3 for 2 leaves 1.5.
+    assert rearranged(table, ONE_LAYER, 2) == (0, 2)
+    assert rearranged(np.diag(np.diagonal(table)), ONE_LAYER, 2) == (1, 3)
+
+
+@given(st.integers(0, 2**32), st.integers(0, GRID.size))
+def test_rearranging_keeps_the_number_of_each_layer_and_no_exchange_is_left(seed, count):
+    table = information(seed, GRID)
+    by_diagonal = rearranged(np.diag(np.diagonal(table)), GRID, count)
+    assert by_diagonal == tuple(sorted(np.argsort(np.diagonal(table))[:count].tolist()))
+    masked = rearranged(table, GRID, count)
+    assert added_loss(table, masked) <= added_loss(table, by_diagonal) + 1e-12
+    for _, _, span in GRID.layers():
+        layer = range(span.start, span.stop)
+        gone = [head for head in masked if head in layer]
+        assert len(gone) == sum(head in layer for head in by_diagonal)
+        for out in gone:
+            for other in set(layer) - set(gone):
+                exchanged = [*set(gone) - {out}, other]
+                assert added_loss(table, exchanged) >= added_loss(table, gone) - 1e-9
+
+
+def test_in_what_share_of_numbers_a_head_stays_by_hand():
+    """Of 3 heads 1 and 2 may go: 1 first, then 0 and 1. 2 stays in both, 0 in one of them."""
+    grid = HeadGrid({"enc_self": (3,), "dec_self": (), "dec_enc": ()})
+    assert stays(np.diag([2.0, 1.0, 3.0]), grid).tolist() == [0.5, 0, 1]
+    one = HeadGrid({"enc_self": (1,), "dec_self": (), "dec_enc": ()})
+    assert stays(np.ones((1, 1)), one).tolist() == [0]
+
 
 BATCH = collate(TEXT, [0, 1, 2])
 WIDE = {"heads": {"enc_self": [2, 0], "dec_self": [1, 1, 1], "dec_enc": [1, 0, 1]}, "d_head": 12}
@@ -101,25 +170,3 @@ def test_removed_with_their_means_folded_they_give_what_mean_ablation_gives(mode
         torch.testing.assert_close(
             under_means(smaller, None), under_means(model, mask), rtol=0, atol=1e-12
         )
-
-
-def test_a_constant_head_is_its_mean_and_costs_nothing_alone(model):
-    """A value that no position changes: W_V is 0 there, the bias stays. Zeros would cost."""
-    module = model.encoder[0].attention
-    rows = slice(2 * 12, 2 * 12 + 4)  # values of head 0; queries and keys of 3 · 4 rows each first
-    with torch.no_grad():
-        module.inputs.weight[rows] = 0
-    means = seen(model).means()
-    np.testing.assert_allclose(means[0], module.inputs.bias[rows].detach(), rtol=1e-9)
-    _, by_zero = measure_loss_change(model, TEXT, ImportanceSettings())
-    set_means(model, torch.from_numpy(means))
-    size, rise = measure_loss_change(model, TEXT, ImportanceSettings())
-    assert size[0] == pytest.approx(0, abs=1e-12) and abs(by_zero[0]) > 1e-3
-    assert (np.abs(rise[1:]) > 1e-6).all() and not np.allclose(rise, by_zero)
-
-
-def test_no_file_of_weights_has_means(model):
-    names = set(model.state_dict())
-    set_means(model, torch.zeros(17, 4))
-    assert set(model.state_dict()) == names
-    assert model.encoder[0].attention.means.dtype == torch.float64
