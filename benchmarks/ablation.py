@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.data import add_common_flags
 from benchmarks.measuring import Bench, Contender, Work
-from headcount.ablation.ablation import single_heads
 from headcount.ablation.masked_bleu import MaskedInputs, MaskedModel
+from headcount.ablation.masking import single_heads
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.ranking import Heads

@@ -3,7 +3,7 @@
 The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra `pretrained`).
 """
 
-from headcount.ablation.ablation import with_dev, write_ablation
+from headcount.ablation.masking import with_dev, write_ablation
 from headcount.base.command import Flags, script
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.heads import AblationSettings

@@ -3,7 +3,7 @@
 Needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
 """
 
-from headcount.ablation.ablation import DEV
+from headcount.ablation.masking import DEV
 from headcount.base.command import HUGGING_FACE, Flags, flag, path, script
 from headcount.base.settings.heads import ClassifierSettings
 from headcount.model.machine import use_threads

@@ -11,7 +11,7 @@ from functools import partial
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.store.model_folder import open_model
 from headcount_hf.export.export import FORMS, check_export, export_model, files_of
 

@@ -23,7 +23,7 @@ from headcount.training.training_run import Session
 
 WAYS = {
     "gates": (PruningRun.finish_gates, "init_from", "gates"),
-    "gates from none": (PruningRun.finish_gates_from_none, "model", "gates"),
+    "gates from none": (PruningRun.finish_gates, "model", "gates"),
     "subset": (PruningRun.finish_subset, "init_from", "gates", "subset"),
     "importance": (PruningRun.finish_fine_tuned, "init_from", "kept", "importance", "gates"),
     "random": (PruningRun.finish_fine_tuned, "init_from", "kept", None, "gates"),

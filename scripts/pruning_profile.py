@@ -1,7 +1,7 @@
 """Translate with more and more heads of one model pruned: by importance, by effect, at random."""
 
-from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import first_test
 from headcount.ablation.pruning_profile import write_profile
 from headcount.base.command import MASKING, Flags, path, script
 from headcount.base.settings.decode import DecodeSettings

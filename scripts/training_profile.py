@@ -1,7 +1,7 @@
 """Prune one model at points of its training: importance at each, and BLEU by step."""
 
-from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import first_test
 from headcount.ablation.pruning_profile import by_update, write_training_profile
 from headcount.base.command import MASKING, Flags, path, script
 from headcount.base.settings.decode import DecodeSettings

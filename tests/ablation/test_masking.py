@@ -261,8 +261,3 @@ def test_a_test_set_must_be_named_have_equal_sides_and_the_pairs_languages(
         other.read_tests(["easy"], None)
     with pytest.raises(UserError, match=r"masking\.test_sets: "):
         other.read_tests([], None)
-
-
-def test_every_file_that_shapes_the_outcome_is_named(inputs):
-    files = inputs.files(SETTINGS.test_sets)
-    assert len(set(files)) == 2 + 5 + 4 and all(path.is_file() for path in files)

@@ -7,19 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from masked_run import (
-    DECODE,
-    DECODE_FLAGS,
-    MODEL,
-    folder_flags,
-    masked_bleu,
-    masked_inputs,
-)
+from masked_run import DECODE, DECODE_FLAGS, MODEL, folder_flags, masked_bleu, masked_inputs
 from script_runner import run_script
 
-from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
-from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import ABLATION_COLUMNS, first_test, read_single_effects
 from headcount.ablation.pruning_orders import for_ranking
 from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
 from headcount.base.errors import UserError
@@ -79,7 +71,6 @@ def rows(inputs, tmp_path_factory):
     return run("pruning_profile", [*flags, "--normalise", "none"], out), out
 
 
-@pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
     found, _ = rows
     assert tuple(found[0]) == COLUMNS and {row["test_set"] for row in found} == {"test"}
@@ -141,7 +132,6 @@ def test_signed_importance_is_that_of_the_settings_without_absolute_values(input
     assert (expected < 0).any() and rank(()) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.slow
 def test_a_profile_has_a_curve_for_each_measure_and_one_with_means(inputs, rows, tmp_path):
     """That with means against a search of the model with them folded in and the heads removed."""
     measured = inputs.text / "measures.csv"
@@ -200,7 +190,6 @@ def checkpoint_flags(inputs: MaskedInputs, checkpoints: list[Path], updates: str
     return [*folder_flags(inputs), *files, "--updates", updates, "--steps", 4]
 
 
-@pytest.mark.slow
 def test_each_checkpoint_is_pruned_by_its_own_importance(inputs, checkpoints, tmp_path):
     out = tmp_path / "training_profile.csv"
     found = run("training_profile", checkpoint_flags(inputs, checkpoints, "[2, 7]"), out)

@@ -4,7 +4,7 @@ import pytest
 from masked_run import MODEL, masked_inputs
 
 from benchmarks.ablation import all_at_once, check_agreement, head_by_head
-from headcount.ablation.ablation import single_heads
+from headcount.ablation.masking import single_heads
 from headcount.base.errors import HeadcountError
 from headcount.data.lines import clean_lines
 

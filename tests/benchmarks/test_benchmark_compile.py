@@ -18,7 +18,7 @@ from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.kernels import matmul
-from headcount.training.schedule import ADAM
+from headcount.training.optimiser import ADAM
 
 LENGTHS = [2, 3, 3, 4, 7, 8, 8, 9, 18, 20, 35, 35, 36]  # targets: up to two more
 TEXT = ParallelText(

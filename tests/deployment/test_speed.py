@@ -6,25 +6,30 @@ import json
 
 import pytest
 import torch
+from masked_run import MODEL, masked_inputs
 from script_runner import run_script
-from small_models import UNEVEN, make_model
+from small_models import TEXT, UNEVEN, make_model
 from small_run import segment
 
 from headcount.base.errors import UserError
+from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import speed
 from headcount.deployment.speed import (
     COLUMNS,
     TimedModel,
     cut_batches,
+    epoch_of,
     measure,
     read_sources,
     take_turns,
     time_in_turns,
+    write_share_speed,
 )
 from headcount.model import machine
-from headcount.model.transformer import Transformer
+from headcount.model.transformer import Transformer, parameter_count
 from headcount.search.beam_search import BeamSearch, Translation
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -185,3 +190,64 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     (tmp_path / "dev.src").write_text("\n\n")
     with pytest.raises(UserError, match="dev.src: expected a sentence"):
         read_sources(PairFolder(tmp_path), 3, 100)
+
+
+def test_an_epoch_trains_a_copy_with_dropout_and_leaves_the_model_alone(monkeypatch):
+    model, steps = make_model(), []
+    before = [weight.detach().clone() for weight in model.parameters()]
+    plain = torch.optim.Adam.step
+    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: steps.append(plain(self)))
+    settings = ImportanceSettings(batch_tokens=1)  # a batch for each of the three sentences
+    epoch_of(model, TEXT, settings.batch_tokens)()
+    assert len(steps) == len(TEXT) == 3
+    assert not model.training
+    for weight, kept in zip(model.parameters(), before, strict=True):
+        assert torch.equal(weight, kept) and weight.grad is None
+
+
+IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    made = masked_inputs(tmp_path_factory.mktemp("speed"))
+    write_head_values(made.text / "importance.csv", MODEL.grid, {"importance": IMPORTANCE})
+    return made
+
+
+@pytest.mark.slow
+def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypatch):
+    timed = []
+    monkeypatch.setattr(speed, "write_times", lambda models, *_: timed.extend(models))
+    asked = AblationSettings(timed=[30, 100], normalise="none")
+    folders = (inputs.model, inputs.text / "importance.csv", inputs.pair)
+    write_share_speed(*folders, asked, SpeedSettings(), DECODE, tmp_path / "x.csv", {})
+    assert [(model.name, model.model.grid.size) for model in timed] == [
+        ("0", 8),
+        ("30", 5),  # 2.4 heads, rounded up: of 0.1, 0.2 and 0.3
+        ("100", 0),
+    ]
+    assert timed[1].model.grid.counts == {"enc_self": (2, 1), "dec_self": (1,), "dec_enc": (1,)}
+    assert timed[0].file_bytes == 4 * parameter_count(inputs.model.load())
+
+
+@pytest.mark.slow
+def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path]
+    flags += [
+        "--out",
+        tmp_path / "speed.csv",
+        "--importance",
+        inputs.text / "importance.csv",
+        "--timed",
+        "[50]",
+        "--beam",
+        2,
+    ]
+    flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
+    assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
+    rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
+    assert len(rows) == 2 * 2 * 2  # models, phases, repeats
+    assert {(row["model"], row["heads_left"]) for row in rows} == {("0", "8"), ("50", "4")}
+    assert all(float(row["seconds"]) > 0 and row["sentences"] == "2" for row in rows)

@@ -14,7 +14,7 @@ from small_run import segment
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.lines import clean_lines
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -14,7 +14,7 @@ import headcount
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search

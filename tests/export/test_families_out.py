@@ -15,7 +15,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, PAD
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.export import check_export, export_model

@@ -4,10 +4,9 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import RunSettings
-from headcount.training.gates import HeadGates
 from headcount.training.headmask import HeadMask, make_head_mask
+from headcount.training.learnt_mask import HeadGates, HeadSubset
 from headcount.training.states import StateStore
-from headcount.training.subset import HeadSubset
 
 
 def make_mask(

@@ -16,7 +16,7 @@ from small_run import segment
 from small_tokenizers import write_small, write_text
 
 from headcount.ablation import masking
-from headcount.ablation.ablation import COLUMNS
+from headcount.ablation.masking import ABLATION_COLUMNS
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_csv, read_json
 from headcount.base.head_values import read_head_values
@@ -192,7 +192,7 @@ def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):
     given = ["--model", origin / "opus", "--text", origin / "text", "--out", out]
     given += ["--src-lang", "en", "--tgt-lang", "art", "--test-sets", '["dev"]', "--sentences", 2]
     assert run_script("ablation", [*given, *GIVEN]) == 0
-    rows = [row for _, row in read_csv(out, COLUMNS)]
+    rows = [row for _, row in read_csv(out, ABLATION_COLUMNS)]
     names = [head.name() for head in HookedFolder(origin / "opus").load().grid.heads()]
     single = [row["heads"] for row in rows if row["order"] == "single"]
     assert single == names and len(names) == 24

@@ -15,7 +15,7 @@ from headcount.data.batches import ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.importance import measure_importance
 from headcount.model.loss import summed_loss, token_losses
-from headcount.training.gates import HeadGates
+from headcount.training.learnt_mask import HeadGates
 from headcount.training.score import mean_loss
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer

@@ -42,12 +42,6 @@ def test_bleu_by_hand():
     assert bleu_of(["a b c d"], ["a b c d e"]) == pytest.approx(100 * math.exp(1 - 5 / 4))
 
 
-def test_case_and_punctuation_count():
-    assert bleu_of(["a b c d E"], ["a b c d e"]) < 100
-    # 13a sets punctuation apart: the same tokens either way.
-    assert bleu_of(["it is a cat, see?"], ["it is a cat , see ?"]) == pytest.approx(100)
-
-
 def test_signatures_say_how_it_was_counted():
     bleu, chrf = score_corpus(REFERENCES, REFERENCES, "de")
     assert (bleu.metric, chrf.metric) == ("bleu", "chrf")

@@ -50,14 +50,6 @@ def test_references_must_be_as_many_in_every_line():
         score_corpus(NEAR, [*targets[:6], REFERENCES[6], *targets[7:]], "de")
 
 
-def test_a_better_system_has_the_opposite_difference_and_the_same_p():
-    (worse,) = compare_systems(REFERENCES, [CUT], REFERENCES, "de", samples=200)
-    (better,) = compare_systems(CUT, [REFERENCES], REFERENCES, "de", samples=200)
-    assert worse.delta < -5 and worse.p_value <= 1 / 200
-    assert (better.delta, better.low, better.high) == (-worse.delta, -worse.high, -worse.low)
-    assert better.p_value == worse.p_value
-
-
 def test_the_interval_lies_between_quantiles_of_resampled_texts():
     """Scored text by text: of 40 sorted differences, the second and the second from the end."""
     (found,) = compare_systems(BASELINE, [CUT], REFERENCES, "de", samples=40)

@@ -10,7 +10,7 @@ import torch
 from damage import flip
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.training.averaging import LastAverage, MovingAverage
+from headcount.training.optimiser import LastAverage, MovingAverage
 from headcount.training.states import State, StateStore
 
 IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}

@@ -11,9 +11,9 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
-from headcount.training.gates import HeadGates
+from headcount.training.learnt_mask import HeadGates
+from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import GATE_COLUMNS, freeze_outside
-from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import head_rows

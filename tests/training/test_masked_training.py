@@ -1,11 +1,12 @@
 """Training with masked heads: what reaches the model, what stays the baseline's, what is told."""
 
 import math
+import re
 
 import pytest
 import torch
 from head_masks import make_mask
-from small_models import TEXT, make_settings
+from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
@@ -120,7 +121,7 @@ def test_heads_that_are_always_masked_learn_nothing(make, name):
 
 
 @pytest.mark.parametrize("name", ["random-4", "impt-4"])
-@pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("accumulate", [1, 3])
 def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulate):
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()
@@ -212,3 +213,39 @@ def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make
     with pytest.raises(UserError, match=told):
         trainer.fit()
     assert differing(before, trainer.weights) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "average"), [("random-4", "ema"), ("impt-4", "last"), ("gates-all-l0.1", "ema")]
+)
+def test_f37_nothing_has_changed(tmp_path, monkeypatch, name, average):
+    model = make_model(heads=UNEVEN, dropout=0.2)
+    settings = TrainSettings(
+        updates=6, warmup_updates=2, dev_interval=2, batch_tokens=14, accumulate=2, average=average
+    )
+    mask = make_mask(name, model.grid, settings)
+    trainer = Trainer(model, TEXT, TEXT, settings, 2, StateStore(tmp_path, {}, 1e9), mask)
+    trainer._update()
+    trainer._update()
+    trainer._validate()
+    # The importance of a first pass is learnt before the loss of the second one is known.
+    kept = {
+        key: tensor.clone()
+        for key, tensor in trainer.snapshot().tensors.items()
+        if not key.startswith("random/") and key != "head_mask/importance"
+    }
+    batches = []
+
+    def bad_at_last(model, batch, *others):
+        batches.append(batch)
+        return summed_loss(model, batch, *others) * (math.nan if len(batches) == 2 else 1)
+
+    monkeypatch.setattr(train_module, "summed_loss", bad_at_last)
+    pairs = "update 3: the loss is nan, .* Training pairs of this update: "
+    with pytest.raises(UserError, match=pairs) as told:
+        trainer._update()
+    named = re.search(r"this update: \[(.*?)\]", str(told.value))[1]
+    assert [int(pair) - 1 for pair in named.split(", ")] == batches[1].indices != batches[0].indices
+    after = trainer.snapshot().tensors
+    assert len(kept) > 100 and all(torch.equal(after[key], kept[key]) for key in kept)
+    assert trainer.progress.update == 2

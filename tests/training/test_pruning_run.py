@@ -24,8 +24,8 @@ from headcount.store.kept_heads import as_many_heads
 from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
+from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import PruningRun
-from headcount.training.schedule import ADAM
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import Session
@@ -139,7 +139,7 @@ def test_gates_from_none_held_open_are_a_plain_training_to_the_last_bit(base, tm
     # Every draw is 1, and nothing moves log α: no slope where a gate is cut off, and no penalty.
     held_open = GATES.model_copy(update={"updates": 4, "init": 100.0})
     fresh = pruning(base, f"gates-{scope}-l0-from-none", tmp_path, updates=6, **lengths)
-    fresh.finish_gates_from_none(UNEVEN, held_open, tmp_path / "gates")
+    fresh.finish_gates(UNEVEN, held_open, tmp_path / "gates")
     expected = load_weights(tmp_path / "plain" / "model" / "last.safetensors")
     weights = load_weights_of(tmp_path / "gates")
     assert weights.keys() == expected.keys()
@@ -217,25 +217,11 @@ def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
     assert kept("ranked-gates-all-l0.3") == [0, 1, 1, 1, 0, 0, 1, 1, 0]
     # The 2 largest of the encoder's; the third equals the second, and comes later.
     assert kept("ranked-gates-enc_self-l0.3") == [0, 1, 1, 0, 1, 1, 1, 1, 1]
-    draws = np.array([kept("drawn-gates-all-l0.3", seed) for seed in range(1, 41)])
-    assert (draws.sum(1) == 5).all() and (draws.mean(0) > 0.2).all() and (draws.mean(0) < 0.9).all()
     encoder = np.array([kept("drawn-gates-enc_self-l0.3", seed) for seed in range(1, 9)])
     assert (encoder[:, :4].sum(1) == 2).all() and encoder[:, 4:].all()
-    assert kept("drawn-gates-all-l0.3", 7) == kept("drawn-gates-all-l0.3", 7)
 
 
-def test_a_smaller_draw_is_a_part_of_a_larger_one(tmp_path):
-    found = []
-    for number in range(10):
-        gates = [1.0] * number + [0.0] * (9 - number)
-        write_head_values(tmp_path / "heads.csv", GRID, {"gate": gates})
-        run = PrunedSettings.model_validate("drawn-gates-all-l0.3")
-        found.append(as_many_heads(run, tmp_path / "heads.csv", GRID, None, 5))
-    assert [draw.sum() for draw in found] == list(range(10))
-    assert all((one <= other).all() for one, other in zip(found, found[1:], strict=False))
-
-
-@pytest.mark.parametrize("how", ["ranked", pytest.param("drawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["ranked", "drawn"])
 def test_a_fine_tuned_run_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
     run, folder = base
     flags = gates_flags(base, tmp_path, f"{how}-gates-all-l0.3")
@@ -254,24 +240,6 @@ def test_a_fine_tuned_run_starts_from_what_is_left_of_the_trained_model(base, tm
     assert not (out / "gates.csv").exists()
 
 
-@pytest.mark.slow
-def test_a_fine_tuned_run_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
-    _, folder = base
-    pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_fine_tuned(
-        ModelFolder(folder / "model"),
-        folder / "heads.csv",
-        folder / "importance.csv",
-        GATES,
-        tmp_path,
-    )
-    before = load_weights(folder / "model" / "weights.safetensors")
-    after = load_weights_of(tmp_path)
-    assert ModelFolder(tmp_path / "model").load().grid.counts["enc_self"] == (2, 0)
-    frozen = [name for name in before if not name.startswith("encoder")]
-    assert all(torch.equal(before[name], after[name]) for name in frozen)
-    assert not torch.equal(before["encoder_norm.weight"], after["encoder_norm.weight"])
-
-
 def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_path):
     """Of the encoder's heads two, those of the largest w."""
     flags = gates_flags(base, tmp_path, "subset-enc_self-k2")
@@ -287,6 +255,12 @@ def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_p
     assert len(w) == encoder and set(w.argsort()[-2:]) == set(gates[:encoder].nonzero()[0])
     model = ModelFolder(out / "model").load()
     assert sum(model.grid.counts["enc_self"]) == 2 and model.grid.size == gates.sum()
+    before, after = load_weights_of(base[1]), load_weights_of(out)
+    assert {"encoder_norm.weight"} == {
+        name
+        for name in ("encoder_norm.weight", "decoder_norm.weight", "decoder.0.cross.inputs.weight")
+        if not torch.equal(before[name], after[name])
+    }
     facts = read_json(out / "model" / "model.json")
     assert facts["dev_loss"] == pytest.approx(losses(model, base).mean().item(), rel=1e-5)
     assert read_json(out / "run.json")["heads"] == 2

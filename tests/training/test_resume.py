@@ -4,7 +4,6 @@ import itertools
 import math
 import multiprocessing
 import os
-import random
 import shutil
 import signal
 import sys
@@ -16,12 +15,11 @@ from pathlib import Path
 import pytest
 import torch
 from damage import flip
-from small_run import SmallGates, SmallRun, outcome, segment
+from small_run import SmallRun, outcome, segment
 from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted
 from headcount.base.files import read_json
-from headcount.base.settings.training_runs import RunSettings
 from headcount.training import states
 
 pytestmark = pytest.mark.slow
@@ -88,31 +86,6 @@ def killed(run: SmallRun, folder: Path, fatal_call: float) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_f28_kill_9_at_random_instants(run, uninterrupted, tmp_path):
-    """60 kills, drawn between no time and a third of a run, mid-epoch and mid-write alike."""
-    start(run, tmp_path / "timing").join()
-    begun = time.monotonic()
-    start(run, tmp_path / "timed").join()
-    longest = (time.monotonic() - begun) / 3
-    generator, kills, rounds = random.Random(28), 0, 0
-    while kills < 60:
-        rounds += 1
-        folder = tmp_path / f"run{rounds}"
-        while True:
-            process = start(run, folder)
-            process.join(generator.uniform(0, longest))
-            if process.exitcode is not None:
-                break
-            process.kill()
-            process.join()
-            kills += 1
-        assert process.exitcode == 0, (folder / "log").read_text()
-        assert outcome(folder / "out") == uninterrupted
-        assert not (folder / "state").exists()
-    logs = [path.read_text() for path in tmp_path.glob("run*/log")]
-    assert sum(log.count("going on from update") for log in logs) > 20  # it was no fresh start
-
-
 def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
     """The k-th run dies at its k-th commit to disk; then one goes to the end.
 
@@ -123,36 +96,6 @@ def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
         killed(run, tmp_path / "run", call)
     start(run, tmp_path / "run").join()
     assert outcome(tmp_path / "run" / "out") == uninterrupted
-
-
-@pytest.mark.parametrize(
-    ("name", "calls"),
-    # Killed in the 4th, 7th and 11th update after each start, or in the 4th and 3rd. Of the last
-    # training the first validation lies before masking begins, and updates 9 to 11 are held.
-    [
-        ("random-4", (25, 50, 83)),
-        ("impt-4-p0.6-signed-ema0.9", (25, 50, 83)),
-        ("impt-4-ema0.9-held3-after8", (25, 50, 83)),
-        ("gates-all-l0.05", (25, 17)),
-    ],
-)
-def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name, calls):
-    if name.startswith("gates"):
-        short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
-        replace(run, train=short).finish(tmp_path / "base", tmp_path / "state")
-        masked = SmallGates(run.bpe, tmp_path / "base" / "model", name)
-    else:
-        masked = replace(run, run=RunSettings.model_validate(name))
-    masked.finish(tmp_path / "whole", tmp_path / "state")
-    expected = outcome(tmp_path / "whole")
-    for call in calls:
-        killed(masked, tmp_path / "run", call)
-    start(masked, tmp_path / "run").join()
-    assert (tmp_path / "run" / "log").read_text().count("going on from update") == len(calls)
-    assert outcome(tmp_path / "run" / "out") == expected
-    # Validations of 12 heads: 4 in training, 3 in fine-tuning after the start.
-    table = "gates.csv" if name.startswith("gates") else "masks.csv"
-    assert len(expected[table].splitlines()) == 1 + 4 * 12
 
 
 def test_finished_outputs_are_placed_again_without_training(run, tmp_path, monkeypatch, capfd):

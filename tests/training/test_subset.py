@@ -10,7 +10,7 @@ from small_models import UNEVEN, make_settings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.data.batches import ParallelText
-from headcount.training.subset import HeadSubset
+from headcount.training.learnt_mask import HeadSubset
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1
@@ -30,7 +30,7 @@ def choose(subset, update):
 
 @pytest.mark.parametrize("tau", [1e-8, 0.1, 1.0, 30.0])
 def test_multipliers_are_at_least_0_and_their_sum_is_k(monkeypatch, tau):
-    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", tau)
+    monkeypatch.setattr("headcount.training.learnt_mask.TEMPERATURE_END", tau)
     for count in (1, 5, 17):
         subset = make_subset(f"subset-all-k{count}", temperature_start=tau)
         for update in (1, 2, 9):
@@ -104,7 +104,7 @@ def test_the_k_largest_stay_equal_ones_in_flat_order():
 
 def test_a_head_that_only_harms_is_given_up(monkeypatch):
     """A planted loss: head 3 costs, the others are of no use; w of 3 falls below all others."""
-    monkeypatch.setattr("headcount.training.subset.TEMPERATURE_END", 1.0)
+    monkeypatch.setattr("headcount.training.learnt_mask.TEMPERATURE_END", 1.0)
     subset = make_subset("subset-all-k16", temperature_start=1.0)
     for update in range(1, 60):
         subset.choose(None, [], update)

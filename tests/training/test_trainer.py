@@ -8,13 +8,13 @@ import torch
 from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import load_weights
 from headcount.training import train as train_module
-from headcount.training.schedule import ADAM
+from headcount.training.optimiser import ADAM, learning_rate
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
@@ -110,8 +110,7 @@ PLANTED = [3.0, 2.0, 2.5, 2.0, 2.2, 1.0, 1.5]
 
 
 @pytest.mark.parametrize(
-    ("patience", "end", "best"),
-    [(0, 14, 12), (1, 6, 4), (2, 8, 4), (3, 10, 4), (4, 14, 12)],
+    ("patience", "end", "best"), [(0, 14, 12), (1, 6, 4), (2, 8, 4), (3, 10, 4), (4, 14, 12)]
 )
 def test_patience_ends_training_when_dev_loss_has_not_fallen(
     make, monkeypatch, patience, end, best
@@ -229,3 +228,43 @@ def test_the_seed_decides_every_bit_and_checkpoints_change_none(make, average):
     ours, others = plain.chosen(), other.chosen()
     assert not any(torch.equal(ours[name], others[name]) for name in ours if "embedding" in name)
     assert same(load_weights(saving.states.checkpoint(2)), shorter.last())
+
+
+def rate(update, **changes):
+    settings = TrainSettings(**{"peak_lr": 0.01, "warmup_updates": 4, "updates": 20, **changes})
+    return learning_rate(settings, update)
+
+
+@pytest.mark.parametrize("schedule", ["inverse_sqrt", "cosine"])
+def test_warm_up_is_a_straight_line(schedule):
+    found = [rate(update, schedule=schedule) for update in (1, 2, 3, 4)]
+    assert found == pytest.approx([0.0025, 0.005, 0.0075, 0.01])
+    assert rate(20, schedule=schedule, warmup_updates=20) == pytest.approx(0.01)
+
+
+def test_inverse_square_root_is_the_formula_of_the_paper():
+    # d^-0.5 · min(u^-0.5, u · w^-1.5) with d = 512, w = 4000
+    peak = (512 * 4000) ** -0.5
+    for update in (1, 1234, 4000, 4001, 25000):
+        paper = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
+        found = rate(update, peak_lr=peak, warmup_updates=4000, updates=30000)
+        assert found == pytest.approx(paper)
+
+
+def test_cosine_by_hand():
+    # From update 4 to 20; the floor is 2 % of 0.01.
+    found = [rate(update, schedule="cosine") for update in (8, 12, 16, 20)]
+    root = math.sqrt(0.5)  # cos 45°
+    assert found == pytest.approx(
+        [
+            0.01 * (0.02 + 0.98 * (1 + root) / 2),
+            0.01 * 0.51,
+            0.01 * (0.02 + 0.98 * (1 - root) / 2),
+            0.0002,
+        ]
+    )
+
+
+def test_fine_tuning_has_no_patience():
+    train = TrainSettings(updates=9, warmup_updates=1, patience=2)
+    assert GatesSettings(updates=5, warmup_updates=1).fine_tuning(train).patience == 0

@@ -9,7 +9,7 @@ from workflow_modules import load
 
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.runs import labels
-from headcount.training.schedule import ADAM
+from headcount.training.optimiser import ADAM
 
 CONFIG = ROOT / "config"
 HEADMASK = ["headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh"]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import yaml
 
-from headcount.ablation import ablation, masking, pruning_profile
+from headcount.ablation import masking, pruning_profile
 from headcount.analysis.inputs import INPUTS, OWNERS, Input
 from headcount.analysis.measures import MEASURES
 from headcount.base import head_values
 from headcount.data import trees
-from headcount.deployment import importance_speed, speed
+from headcount.deployment import speed
 from headcount.heads import head_measures, measures_files, roles
 from headcount.training import progress, pruning_run, training_run
 from headcount_hf.classifiers.classifier import accuracy_columns
@@ -36,14 +36,14 @@ WRITTEN = {
     "measures.csv": head_values.COLUMNS,
     "measures_fisher.csv": measures_files.COLUMNS["fisher"],
     "measures_means.csv": measures_files.COLUMNS["means"],
-    "ablation.csv": ablation.COLUMNS,
+    "ablation.csv": masking.ABLATION_COLUMNS,
     "pruning_profile.csv": pruning_profile.COLUMNS,
     "pruning_profile_areas.csv": pruning_profile.AREA_COLUMNS,
     "share_speed.csv": speed.COLUMNS,
-    "importance_speed.csv": importance_speed.COLUMNS,
+    "importance_speed.csv": speed.IMPORTANCE_COLUMNS,
     "training_profile.csv": pruning_profile.TRAINING_COLUMNS,
     "training_profile_heads.csv": ("update", *head_values.COLUMNS),
-    "classifier_ablation.csv": accuracy_columns(ablation.COLUMNS),
+    "classifier_ablation.csv": accuracy_columns(masking.ABLATION_COLUMNS),
     "classifier_profile.csv": accuracy_columns(pruning_profile.COLUMNS),
     "classifier_profile_areas.csv": pruning_profile.AREA_COLUMNS,
 }

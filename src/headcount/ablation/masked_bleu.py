@@ -1,8 +1,7 @@
 """BLEU of one model's test sets under many sets of masked heads.
 
-All masks of a test set go through one search, a row of the head multiplier for each sentence, so
-that batches stay full. Each distinct set of heads is translated once however often it occurs, and
-masks of decoder heads share the states of the encoder.
+All masks of a test set go through one search, so that batches stay full, and masks of decoder heads
+share the states of the encoder.
 """
 
 import sys
@@ -18,7 +17,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_result
+from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import DecodeSettings
@@ -153,11 +152,7 @@ class Masked(ABC):
         return dict(zip(texts, judged, strict=True))
 
     def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
-        """Return the search, sentences of each test set, and numbers of distinct masks.
-
-        `masks_closing_a_layer` counts masks that leave a layer without heads, which standard error
-        warns of.
-        """
+        """Return search, sentences and numbers of masks, and warn of layers without heads."""
         distinct = {(), *sets}
         masks = head_masks(list(distinct), self.grid.size)
         closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)
@@ -222,22 +217,3 @@ def point_rows(
         change = (score.delta, score.low, score.high, score.p_value, score.signature)
         rows.append([test, *cells, *masked, score.bleu, *change])
     return rows
-
-
-def write_points(
-    masked: Masked,
-    tests: dict[str, TestSet],
-    points: Sequence[Point],
-    scores: Mapping[str, Differences],
-    columns: Sequence[str],
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write BLEU with the heads of each point masked as CSV, one point of one test set a row.
-
-    `scores`: the result of `compare` for each test set. A JSON beside `out` has the search,
-    sentences, distinct masks, and `origin`.
-    """
-    described = masked.describe(tests, [point.heads for point in points])
-    rows = [row for test in tests for row in point_rows(masked.grid, test, points, scores[test])]
-    write_result(out, columns, rows, {**described, "provenance": origin})

@@ -1,6 +1,7 @@
-"""Masking experiments: heads by importance, at random, or as many as each gates run closed."""
+"""One model with heads masked: one by one, all but one of a layer, by importance, at random."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +9,128 @@ import numpy as np
 
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
+    Differences,
     Inputs,
+    Masked,
     MaskedInputs,
     Point,
-    write_points,
+    point_rows,
 )
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import read_csv, write_result
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
-from headcount.base.settings.heads import MaskingSettings
+from headcount.base.ranking import Heads, Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
+from headcount.base.settings.heads import AblationSettings, MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import label
 from headcount.heads.importance import read_importance
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
+
+ABLATION_COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCORE_COLUMNS)
+DEV = "dev"
+"""Chooses the head that a layer keeps. The test sets only score it."""
+
+Compare = Callable[[str, list[Heads]], Differences]  # from no mask, of a test set, by masked heads
+
+
+def write_ablation(
+    inputs: Inputs, settings: AblationSettings, out: Path, origin: dict[str, Any]
+) -> None:
+    """Write BLEU without each head, and with one head alone in its layer, as CSV.
+
+    Order `none` masks no head, `single` that head, `all_but_one` every other head of its kind and
+    layer: on dev for each head, on a test set for the head that is best on dev. Deltas, their 95 %
+    intervals and p-values are against no mask, by paired bootstrap. A JSON beside `out` has the
+    search, sentences, distinct masks, and `origin`. Raises UserError where `Inputs.read_tests`
+    does, before anything is translated.
+    """
+    masked = inputs.load()
+    grid, tests = masked.grid, inputs.read_tests(with_dev(settings), settings.sentences)
+    samples = resamples_for(grid)
+    rows = ablation_rows(
+        grid, list(tests), lambda test, sets: masked.compare(tests[test], sets, samples)
+    )
+    points = chain(single_heads(grid), *all_but_one(grid))
+    facts = masked.describe(tests, (point.heads for point in points))
+    write_result(out, ABLATION_COLUMNS, rows, {**facts, "dev": DEV, "provenance": origin})
+
+
+def resamples_for(grid: HeadGrid) -> int:
+    """Return how many resamples the tests of all heads of a model need.
+
+    p can be as small as 1 / 200 even once Holm's correction has multiplied it by the heads.
+    """
+    return max(1000, 200 * grid.size)
+
+
+def ablation_rows(grid: HeadGrid, tests: list[str], compare: Compare) -> list[list[Any]]:
+    """Return the cells of `ABLATION_COLUMNS` for dev, which must come first, and other test sets.
+
+    A test set has of each layer the head with the highest score on dev, of equal ones the first.
+    """
+    layers = all_but_one(grid)
+    whole, alone = Point(("none", 0, "", "", ""), ()), list(chain(*layers))
+    rows = []
+    for test in tests:
+        points = [whole, *single_heads(grid), *alone]
+        scores = compare(test, [point.heads for point in points])
+        rows += point_rows(grid, test, points, scores)
+        if test == DEV:
+            alone = [max(layer, key=lambda point: scores[point.heads].bleu) for layer in layers]
+    return rows
+
+
+def with_dev(settings: AblationSettings) -> list[str]:
+    """Return the names of the test sets, dev before all others."""
+    return [DEV, *(test for test in settings.test_sets if test != DEV)]
+
+
+def first_test(settings: AblationSettings) -> list[str]:
+    """Return the first test set, which scores pruning. Raises UserError if none is named."""
+    if not settings.test_sets:
+        raise UserError("--test-sets: expected the test set that scores pruning, found none")
+    return settings.test_sets[:1]
+
+
+def single_heads(grid: HeadGrid) -> list[Point]:
+    """Return every head, masked alone. Cells are order, number from 1, kind, layer and head."""
+    heads = enumerate(grid.heads())
+    return [Point(("single", place + 1, *head), (place,)) for place, head in heads]
+
+
+def all_but_one(grid: HeadGrid) -> list[list[Point]]:
+    """Return for every layer of several heads each of its heads, with all its others masked."""
+    layers = [range(grid.size)[span] for _, _, span in grid.layers()]
+    heads = grid.heads()
+    return [
+        [
+            Point(("all_but_one", kept + 1, *heads[kept]), tuple(i for i in layer if i != kept))
+            for kept in layer
+        ]
+        for layer in layers
+        if len(layer) > 1
+    ]
+
+
+def read_single_effects(
+    path: Path, grid: HeadGrid, columns: Sequence[str] = ABLATION_COLUMNS
+) -> np.ndarray:
+    """Return the change on dev without each head, [heads] in flat order, negative is worse.
+
+    Raises UserError unless the file has one change for each head of this model and for no other.
+    """
+    rows = (row for _, row in read_csv(path, columns))
+    single = [row for row in rows if (row["test_set"], row["order"]) == (DEV, "single")]
+    heads = [Head(row["kind"], int(row["layer"]), int(row["head"])) for row in single]
+    if heads != grid.heads():
+        raise UserError(
+            f"{path}: expected the effects on {DEV} of the {grid.size} heads of this model, found "
+            f"{len(heads)}; this file belongs to another model"
+        )
+    return np.array([float(row["delta"]) for row in single])
+
 
 COLUMNS = ("test_set", "ranking", "order", "index", "draw", *SCORE_COLUMNS)
 UNTUNED_COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
@@ -35,19 +144,17 @@ def write_masking(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write BLEU under every mask of the experiment, see `write_points`.
+    """Write BLEU under every mask of the experiment as CSV.
 
-    `rankings`: importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the
-    random masks. Raises UserError, before anything is translated, if there are more groups than
-    heads or `own` is another model's.
+    A JSON beside `out` has the search, sentences, distinct masks, and `origin`. `rankings`:
+    importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the random masks.
+    Raises UserError, before anything is translated, if there are more groups than heads or `own`
+    is another model's.
     """
     masked = inputs.load()
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
-    tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    sets = [point.heads for point in points]
-    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
-    write_points(masked, tests, points, scores, COLUMNS, out, origin)
+    _write_points(inputs, masked, points, settings, COLUMNS, out, origin)
 
 
 def read_rankings(
@@ -86,7 +193,7 @@ def write_untuned(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the cost of pruning without fine-tuning, by masks, see `write_points`.
+    """Write the cost of pruning without fine-tuning, by masks, in the form of `write_masking`.
 
     `importance`: importance.csv of the model. `gates`: heads.csv of each gates run that started
     from it. `seed`: of the random heads. Raises UserError, before anything is translated, if
@@ -95,10 +202,24 @@ def write_untuned(
     masked = inputs.load()
     ranks = read_importance(importance, inputs.model, masked.grid)
     points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
+    _write_points(inputs, masked, points, settings, UNTUNED_COLUMNS, out, origin)
+
+
+def _write_points(
+    inputs: Inputs,
+    masked: Masked,
+    points: Sequence[Point],
+    settings: MaskingSettings,
+    columns: Sequence[str],
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write BLEU with the heads of each point masked, one point of one test set a row."""
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    sets = [point.heads for point in points]
-    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
-    write_points(masked, tests, points, scores, UNTUNED_COLUMNS, out, origin)
+    sets, rows = [point.heads for point in points], []
+    for name, test in tests.items():
+        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
+    write_result(out, columns, rows, {**masked.describe(tests, sets), "provenance": origin})
 
 
 def list_untuned(

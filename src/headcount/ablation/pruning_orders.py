@@ -134,8 +134,7 @@ def measured_anew(
 ) -> Callable[[Transformer, Heads], np.ndarray]:
     """Return a function that measures the importance of a model's heads, with some removed.
 
-    It uses the sentences that `importance` draws and returns the importance of every head, [heads]
-    in flat order, not normalised, 0 for removed heads.
+    It returns [heads], not normalised, 0 for removed heads, on the sentences that are drawn.
     """
     text = read_drawn(inputs.pair, settings)
 

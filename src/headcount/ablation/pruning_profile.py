@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
@@ -17,6 +16,7 @@ from headcount.ablation.masked_bleu import (
     Point,
     point_rows,
 )
+from headcount.ablation.masking import first_test, read_single_effects
 from headcount.ablation.pruning_orders import (
     ALL,
     Curve,
@@ -43,7 +43,6 @@ COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
 TRAINING_COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
 AREA_COLUMNS = ("test_set", "scope", "order", "area", "low", "high", "against", "delta")
 AREA_COLUMNS += ("delta_low", "delta_high", "p")
-_OF_ALL, _OF_KINDS = (ALL, "importance"), ("dec_enc", "importance")
 
 
 def write_profile(
@@ -132,10 +131,7 @@ def read_signed(inputs: MaskedInputs, masked: MaskedModel, rerank: ImportanceSet
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
-    """Return the checkpoint, <update>.safetensors of one training, of each update.
-
-    Raises UserError for a checkpoint that is missing, or not named.
-    """
+    """Return <update>.safetensors of each update. Raises UserError for one missing or not named."""
     names = {path.stem: path for path in checkpoints}
     wanted = [str(update) for update in updates]
     if sorted(names) != sorted(wanted):
@@ -210,7 +206,7 @@ def area_rows(
     means = {key: _over_draws(np.stack(draws)) for key, draws in areas.items()}
     rows = []
     for (scope, order), values in means.items():
-        reference = _OF_ALL if scope == ALL else _OF_KINDS
+        reference = (ALL if scope == ALL else "dec_enc", "importance")
         cells = [test, scope, order, float(values[0]), *interval(values[1:])]
         judged: list[Any] = [""] * 5
         if (scope, order) != reference and reference in means:

@@ -1,25 +1,83 @@
-"""A model exported to a folder with all that it needs: weights and subwords."""
+"""A model to use outside of its experiment: without masked heads, in a folder with its subwords."""
 
+import copy
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headcount.base.files import (
-    check_apart,
-    check_replaceable,
-    read_json,
-    whole_folder,
-    write_json,
-)
-from headcount.base.folders import SEGMENTERS
-from headcount.deployment.deployed import Deployed
-from headcount.store.model_folder import ModelFolder
+import torch
 
-MARK = "export.json"
-"""Marks an export, and lists its files, which another export may replace."""
+from headcount.base.addresses import Head
+from headcount.base.files import check_apart, check_replaceable, read_json, whole_folder, write_json
+from headcount.base.folders import SEGMENTERS
+from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer, first_device, parameter_count
+from headcount.store.kept_heads import read_mask
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+_OWN_FACTS = ("format", "model", "src_size", "tgt_size", "joint", "sha256")
+_OWN_FACTS += ("kept_heads", "closed_layers")
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A model, its heads, and the folders of both."""
+
+    model: Transformer
+    heads: list[Head]  # of the model, in flat order, by their addresses in the first model
+    source: ModelFolder
+    pair: PairFolder  # its subwords
+
+    @classmethod
+    def open(
+        cls,
+        source: ModelFolder,
+        pair: PairFolder,
+        mask: Sequence[str | Path] = (),
+        device: str = "cpu",
+    ) -> "Deployed":
+        """Return the model in a folder, without the heads of a `mask`, see `read_mask`.
+
+        Raises UserError if the model was trained on other subwords than the pair's.
+        """
+        source.check(pair)
+        model = source.load(device)
+        whole = cls(model, source.original_heads(model.grid), source, pair)
+        return whole.without(mask) if mask else whole
+
+    def without(self, mask: Sequence[str | Path]) -> "Deployed":
+        """Return the model without the heads of a `mask`.
+
+        Addresses count anew from 0 in each layer. `heads` has the addresses in the first model.
+        """
+        kept = read_mask(mask, self.model.grid)
+        smaller = remove_heads(self.model, torch.from_numpy(kept))
+        heads = [head for head, gate in zip(self.heads, kept, strict=True) if gate]
+        return Deployed(smaller, heads, self.source, self.pair)
+
+    def on_cpu(self) -> "Deployed":
+        """Return the same on the CPU, a copy if the model is elsewhere."""
+        if first_device(self.model).type == "cpu":
+            return self
+        return replace(self, model=copy.deepcopy(self.model).cpu())
+
+    def facts(self) -> dict[str, Any]:
+        """Return facts for its model.json beside its shape: its heads, and facts of its source."""
+        source = self.source.facts()
+        facts = {key: value for key, value in source.items() if key not in _OWN_FACTS}
+        facts["parameters"] = parameter_count(self.model)
+        grid = self.model.grid
+        if "kept_heads" in source or grid.size < self.source.settings.grid.size:
+            closed = [f"{kind}.{n}" for kind, n, at in grid.layers() if at.start == at.stop]
+            facts |= {"kept_heads": [head.name() for head in self.heads], "closed_layers": closed}
+        return facts
+
+
+MARK = "export.json"  # lists the files of an export, which another export may replace
 
 
 @dataclass(frozen=True)
@@ -57,7 +115,10 @@ def write_export(
     that overlaps the inputs or has files that no export wrote.
     """
     check_apart(out, [what.source.path, what.pair.path, *inputs])
-    check_replaceable(out, "an earlier export", _listed(out))
+    earlier: list[str] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        earlier = [*read_json(out / MARK)["files"], MARK]
+    check_replaceable(out, "an earlier export", earlier)
     lines = [f"{out}: {form.summary}"]
     with whole_folder(out) as part:
         form.save(part)
@@ -73,10 +134,3 @@ def copy_segmenters(what: Deployed, part: Path, names: Iterable[str]) -> None:
     """Copy these files of the subwords."""
     for path in what.pair.files(names):
         shutil.copyfile(path, part / path.name)
-
-
-def _listed(out: Path) -> Iterable[str]:
-    """Return the names of the files that an earlier export wrote there."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return [*read_json(out / MARK)["files"], MARK]
-    return []

@@ -1,5 +1,6 @@
-"""Size and speed of models: parameters, bytes, time to encode and to translate."""
+"""Size and speed of models, and the time to measure importance beside the time to train."""
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import head_masks
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
-from headcount.base.settings.heads import AblationSettings
-from headcount.data.batches import Ids, pad_sources
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings
+from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.lines import clean_lines
-from headcount.heads.importance import read_importance
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, read_importance
 from headcount.model.kernels.matmul import frozen_weights
+from headcount.model.loss import summed_loss
+from headcount.model.machine import batches_of
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.search.beam_search import translate_batch
@@ -228,3 +232,54 @@ def _work(
         return sum(translation.steps for batch in done for translation in batch)
 
     return encode if phase == "encode" else search
+
+
+IMPORTANCE_COLUMNS = ("work", "repeat", "sentences", "seconds")
+
+
+def write_importance_speed(
+    folder: ModelFolder,
+    pair: PairFolder,
+    settings: ImportanceSettings,
+    speed: SpeedSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Time importance and training on the same batches, and write one measurement a row.
+
+    Both use the first `speed.sentences` pairs on which importance is measured. A JSON beside `out`
+    has threads, device, and `origin`. Raises UserError if the text has fewer than two sentence
+    pairs or the model another vocabulary.
+    """
+    folder.check(pair)
+    drawn = read_drawn(pair, settings)
+    text = drawn.part(range(min(len(drawn), speed.sentences)))
+    model = folder.load(settings.device)
+    device = first_device(model).type
+    works = {
+        "importance": {"all": lambda: measure_importance(model, text, settings)},
+        "training": {"all": epoch_of(model, text, settings.batch_tokens)},
+    }
+    rows = [
+        [timing.of, timing.repeat, len(text), timing.seconds]
+        for timing in time_in_turns(works, speed.repeats, device)
+        if timing.repeat
+    ]
+    facts = {"threads": speed.threads, "device": device, "provenance": origin}
+    write_result(out, IMPORTANCE_COLUMNS, rows, facts)
+
+
+def epoch_of(model: Transformer, text: ParallelText, batch_tokens: int) -> Callable[[], None]:
+    """Return a pass of plain training over a text, by a copy of the model: one update a batch."""
+    trained = copy.deepcopy(model).train().requires_grad_(True)
+    optimiser = torch.optim.Adam(trained.parameters(), fused=True)
+
+    def epoch() -> None:
+        with batches_of("train", batch_tokens):
+            for batch in in_order(text, batch_tokens, first_device(trained)):
+                optimiser.zero_grad(set_to_none=True)
+                loss = summed_loss(trained, batch, None, 0.1)  # any smoothing takes as long
+                (loss / batch.target_tokens).backward()
+                optimiser.step()
+
+    return epoch

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.ablation.ablation import resamples_for
 from headcount.ablation.masked_bleu import MaskedModel
+from headcount.ablation.masking import resamples_for
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.ranking import Heads
@@ -19,8 +19,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.data.lines import LineTally, references
 from headcount.data.text import clean
-from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import own_form, write_export
+from headcount.deployment.export import Deployed, own_form, write_export
 from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import Score, score_corpus

@@ -21,8 +21,6 @@ from headcount.data.words import Tokeniser
 
 Lines = list[str]
 
-_LOWEST = 1.0
-"""BLEU under which a model hardly translates in this direction."""
 _JAPANESE = dict.fromkeys(("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"), "CJK")
 
 SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped")
@@ -71,8 +69,7 @@ def tokenised_bleu(hypotheses: Lines, targets: Lines, words: Callable[[str], lis
     """Return BLEU of lower-cased text in the project's own words, as older papers print it.
 
     `words` cuts a line. The score equals `multi-bleu.perl` on the same words in lower case, unless
-    no n-gram of some length is right: there the script has 0, and sacreBLEU smooths. The script's
-    `-lc` lowers ASCII alone. `targets`: see `score_corpus`.
+    no n-gram of some length is right: there the script has 0, and sacreBLEU smooths.
     """
     texts = hypotheses, *reference_streams(targets)
     ours, *expected = ([" ".join(words(line)) for line in lines] for lines in texts)
@@ -85,9 +82,8 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
     """Return sacreBLEU's metric for a target language, with the tokeniser of that language.
 
     It is 13a, except for Chinese, Japanese and Korean. In other languages without spaces characters
-    are words. `streams` of references are prepared once, for comparisons without the warning that a
-    text looks tokenised, which `score_corpus` gives. Raises EnvironmentFault if the tokeniser needs
-    a package that is missing.
+    are words. `streams`: references, prepared once, without the warning that a text looks
+    tokenised. Raises EnvironmentFault if the tokeniser needs a package that is missing.
     """
     code = two_letters(language)
     try:
@@ -105,10 +101,7 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
 
 
 def check_lengths(hypotheses: Lines, targets: Lines) -> None:
-    """Raise UserError unless there is one hypothesis for each reference, and at least one.
-
-    sacreBLEU's interface would cut the longer list in silence.
-    """
+    """Raise UserError unless there is one hypothesis for each reference, and at least one."""
     if len(hypotheses) != len(targets) or not targets:
         raise UserError(
             f"scoring: expected one translation per reference line, found {len(hypotheses)} "
@@ -153,7 +146,7 @@ def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) ->
     rows = [row for row in scores if row["metric"] == "bleu"]
     for row, *files in zip(rows, translations, targets, strict=True):
         ours, theirs = map(_script, files)
-        if row["score"] < _LOWEST:
+        if row["score"] < 1:
             warnings.append(f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; {advice}")
         elif ours and theirs and ours != theirs:
             warnings.append(

@@ -7,9 +7,7 @@ import numpy as np
 
 from headcount.scoring.bleu import Lines, bleu_metric, check_lengths, reference_streams
 
-SEED = 12345
-"""Of the resamples: sacreBLEU's default, so that both give the same p-values."""
-
+SEED = 12345  # of the resamples: sacreBLEU's default, so that both give the same p-values
 _BLOCK = 1000  # resamples that are in memory at once
 
 
@@ -87,10 +85,7 @@ def resample_bleu(
 
 
 def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> list[Difference]:
-    """Compare the accuracy, in percent, of classifiers with that of the first one, on resamples.
-
-    `correct`: 1 for each example that the classifier gets right, else 0.
-    """
+    """Compare the accuracy of classifiers with that of the first one, see `resample_accuracy`."""
     scores = resample_accuracy(correct, samples)
     return judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
 
@@ -98,7 +93,7 @@ def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> l
 def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
     """Return percent right of every system on the test set, then on resamples.
 
-    `correct`: see `compare_classifiers`. The result is [systems, 1 + samples].
+    `correct`: 1 for each example that a system gets right, else 0. Returns [systems, 1 + samples].
     """
     right = np.stack(correct, axis=1)  # [examples, systems]
     blocks = [np.ones((1, len(right))), *_resamples(len(right), samples)]
@@ -111,7 +106,6 @@ def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
     A row: words of the system, words of the reference, n-grams that match by their order, n-grams
     of the system by their order. Smoothing is sacreBLEU's `exp`: the k-th order without a match
     counts as 1 / 2^k matches. Without any match BLEU is 0. Source: Papineni et al. 2002.
-    sacreBLEU takes one row at a time: minutes for the resamples of a hundred systems.
     """
     words, wanted = counts[:, 0], counts[:, 1]
     matches, all_ngrams = np.split(counts[:, 2:], 2, axis=1)

@@ -22,10 +22,7 @@ from headcount.training.states import Weights
 
 @dataclass(frozen=True)
 class FirstPass:
-    """Measurements of a first pass over all sentences of an update.
-
-    Tensors are [heads] in fp64 on the CPU. Slopes are ∂L(x)/∂ξ at ξ = 1 of each sentence x.
-    """
+    """A first pass over all sentences x of an update: [heads] in fp64 of ∂L(x)/∂ξ at ξ = 1."""
 
     sentences: int
     importance: Tensor  # ranks the heads, in the unit of the run, larger is more important
@@ -112,8 +109,7 @@ class MaskN(HeadMask):
 class MaskRandom(MaskN):
     """Random-N: N distinct heads, each set of N that may be masked alike (algorithm 1).
 
-    Whole layers may be masked by chance. The draw depends on seed and update alone, unless heads
-    rest. Initial weights, order of the data and dropout are the baseline's.
+    The draw depends on seed and update alone, unless heads rest.
     """
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
@@ -152,7 +148,11 @@ class MaskImportant(MaskN):
             return Choice(self.multiplier([]))
         first_pass = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + first_pass.importance.float()
-        masked = self._held_heads() if held else self._most_important(update)
+        if held:  # N heads, drawn by the seed alone: no update has the number 0
+            draws = Stream.HEAD_MASK.generator(self.seed, 0)
+            masked = draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
+        else:
+            masked = self._most_important(update)
         return Choice(self.multiplier(masked), first_pass)
 
     def state(self) -> Weights:
@@ -169,11 +169,6 @@ class MaskImportant(MaskN):
         if self.run.signed:
             most = most[ranked.values[: self.run.heads] > 0]
         return self.mask(free[most], update)
-
-    def _held_heads(self) -> list[int]:
-        """Return N heads, drawn by the seed alone: no update has the number 0."""
-        draws = Stream.HEAD_MASK.generator(self.seed, 0)
-        return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """Measure all heads on the update's batches, without dropout."""

@@ -23,9 +23,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 
 T = TypeVar("T")
 _Other = tuple[subprocess.Popen, IO[str]]  # a process that the first one started, and its prints
-
 _HERE = "here"  # number of processes that have come, in the store of the first
-PATIENCE = 20  # seconds in which a process that has nothing left to do is expected to end
 
 
 def is_first() -> bool:
@@ -64,19 +62,13 @@ def agree(flag: bool) -> bool:
     return bool(votes)
 
 
-def leave_unless_first() -> None:
-    """End this process, unless it is the first, which does the rest alone."""
-    if not is_first():
-        sys.exit(0)
-
-
 @contextmanager
 def together(count: int, gpus: bool) -> Iterator[None]:
     """Train in several processes within this context. The first process starts the others.
 
-    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process computes on a
-    GPU, which it has chosen before. Raises EnvironmentFault if another process ends too early, or
-    if two have one GPU. Raises UserError if another number of processes was started.
+    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process has chosen a
+    GPU before. Raises EnvironmentFault if another process ends too early, or if two have one GPU,
+    and UserError if another number of processes was started.
     """
     if count == 1:
         yield
@@ -90,11 +82,8 @@ def together(count: int, gpus: bool) -> Iterator[None]:
 
 
 def _let_slurm_start(count: int) -> None:
-    """Replace this process by srun in a batch job that has as many tasks.
-
-    Snakemake's plugin for SLURM hides the number of tasks from its jobs. The workflow asks for a
-    task for each process.
-    """
+    """Replace this process by srun in a batch job that has as many tasks."""
+    # Snakemake's plugin for SLURM hides the number of tasks, one a process, from its jobs.
     env = os.environ
     in_batch = "SLURMD_NODENAME" in env and "SLURM_STEP_NUM_TASKS" not in env
     tasks = env.get("SLURM_NTASKS", "" if "SLURM_JOB_NUM_NODES" in env else str(count))
@@ -106,10 +95,7 @@ def _let_slurm_start(count: int) -> None:
 
 
 def _are_started(count: int) -> bool:
-    """Return True if torchrun or srun started this process, and set torchrun's variables.
-
-    Raises UserError if they started another number of processes than the settings say.
-    """
+    """Return True if torchrun or srun started this process, and set torchrun's variables."""
     env = os.environ
     if "RANK" not in env and int(env.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
         env["RANK"], env["LOCAL_RANK"] = env["SLURM_PROCID"], env["SLURM_LOCALID"]
@@ -185,10 +171,8 @@ def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
 
 @contextmanager
 def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
-    """Run this command in another process, which ends with this context.
-
-    It finds the first process by torchrun's variables, and HEADCOUNT_JOB ends it with that one.
-    """
+    """Run this command in another process, which ends with this context."""
+    # HEADCOUNT_JOB ends it with the first process.
     env = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "HEADCOUNT_JOB": os.getpid()}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     env = os.environ | {name: str(value) for name, value in env.items()}
@@ -201,7 +185,7 @@ def _start(rank: int, count: int, port: int) -> Iterator[_Other]:
             yield process, prints
         finally:
             try:
-                process.wait(PATIENCE)
+                process.wait(20)  # seconds; it has nothing left to do
             except subprocess.TimeoutExpired:
                 process.kill()
 

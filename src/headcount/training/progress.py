@@ -100,41 +100,31 @@ class Progress:
         deviation = (square - mean.square()).clamp(min=0).sqrt()
         return torch.stack([mean, deviation, importance], dim=1).tolist()
 
+    def bar(self, updates: int) -> tqdm:
+        """Return a bar of the updates, in the first process, on a terminal."""
+        silent = None if is_first() else True  # None: as the terminal says
+        start = self.update
+        return tqdm(total=updates, initial=start, unit="update", disable=silent, dynamic_ncols=True)
 
-class ProgressBar:
-    """A bar with tokens/s and time left on a terminal, and a line per validation."""
+    def show_update(self, bar: tqdm) -> None:
+        """Advance the bar by one update."""
+        bar.update()
+        if not bar.disable and self.update % 10 == 0:
+            speed = self.tokens_since / max(self.seconds_since, 1e-9)
+            bar.set_postfix_str(f"{speed:,.0f} tokens/s")
 
-    def __init__(self, progress: Progress, updates: int):
-        self.progress = progress
-        self.updates = updates
-        self.bar = tqdm(
-            total=updates,
-            initial=progress.update,
-            unit="update",
-            disable=None if is_first() else True,
-            dynamic_ncols=True,
-        )
-
-    def after_update(self) -> None:
-        """Advance by one update."""
-        self.bar.update()
-        if not self.bar.disable and self.progress.update % 10 == 0:
-            speed = self.progress.tokens_since / max(self.progress.seconds_since, 1e-9)
-            self.bar.set_postfix_str(f"{speed:,.0f} tokens/s")
-
-    def after_validation(self) -> None:
+    def print_validation(self, updates: int) -> None:
         """Print the newest row of the curve and the time left, in the first process."""
-        if not is_first():
-            return
-        row = self.progress.curve[-1]
-        left = (self.updates - row["step"]) * row["seconds"] / row["step"]
-        tqdm.write(
-            f"update {row['step']}/{self.updates}  epoch {row['epoch']}  "
-            f"train {row['train_loss']:.4f}  dev {row['dev_loss']:.4f}  "
-            f"{row['tokens_per_s']:,.0f} tokens/s  {left / 60:.1f} min left",
-            file=sys.stderr,
-        )
-        sys.stderr.flush()
+        if is_first():
+            row = self.curve[-1]
+            left = (updates - row["step"]) * row["seconds"] / row["step"]
+            tqdm.write(
+                f"update {row['step']}/{updates}  epoch {row['epoch']}  "
+                f"train {row['train_loss']:.4f}  dev {row['dev_loss']:.4f}  "
+                f"{row['tokens_per_s']:,.0f} tokens/s  {left / 60:.1f} min left",
+                file=sys.stderr,
+            )
+            sys.stderr.flush()
 
 
 @contextmanager

@@ -19,16 +19,13 @@ from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
-from headcount.training.gates import HeadGates
-from headcount.training.learnt_mask import LearntMask
-from headcount.training.subset import HeadSubset
+from headcount.training.learnt_mask import HeadGates, HeadSubset, LearntMask
 from headcount.training.training_run import ModelRun, Row, head_rows
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
 _ENCODER = ("encoder.", "encoder_norm.", "embedding_norms.0.", "own_src_embedding.")
 
 Start = ModelFolder | ModelSettings  # a trained model to fine-tune, or the shape of a fresh one
-Recipe = Callable[[TrainSettings], TrainSettings]
 
 
 class PruningRun(ModelRun):
@@ -41,23 +38,16 @@ class PruningRun(ModelRun):
     row per validation and gated head, with the start as step 0.
     """
 
-    def finish_gates(self, init_from: ModelFolder, settings: GatesSettings, out: Path) -> None:
-        """Fine-tune the model in `init_from` with gates, and remove the heads whose gates are 0."""
-        self._finish(
-            init_from, settings.fine_tuning, out, learn=partial(HeadGates, settings=settings)
-        )
+    def finish_gates(self, start: Start, settings: GatesSettings, out: Path) -> None:
+        """Fine-tune a model, or train a fresh one, with gates, and remove heads with a gate of 0.
 
-    def finish_gates_from_none(
-        self, model: ModelSettings, settings: GatesSettings, out: Path
-    ) -> None:
-        """Train a fresh model with gates, by the recipe of training, and remove as `finish_gates`.
-
-        The weights are drawn as the baseline's of the seed, and all of them are trained, whatever
-        the scope: a decoder that is frozen at random translates nothing. The last weights become
-        the model.
+        A fresh model is trained by the recipe of training. Its weights are drawn as the baseline's
+        of the seed, and all of them are trained, whatever the scope: a decoder that is frozen at
+        random translates nothing. The last weights become the model.
         """
-        recipe = settings.from_random_weights
-        self._finish(model, recipe, out, learn=partial(HeadGates, settings=settings))
+        trained = isinstance(start, ModelFolder)
+        recipe = settings.fine_tuning if trained else settings.from_random_weights
+        self._finish(start, recipe, out, learn=partial(HeadGates, settings=settings))
 
     def finish_subset(
         self, init_from: ModelFolder, lengths: GatesSettings, settings: SubsetSettings, out: Path
@@ -66,9 +56,8 @@ class PruningRun(ModelRun):
 
         `lengths`: settings of the gates runs, for the length and rates of fine-tuning.
         """
-        self._finish(
-            init_from, lengths.fine_tuning, out, learn=partial(HeadSubset, settings=settings)
-        )
+        learn = partial(HeadSubset, settings=settings)
+        self._finish(init_from, lengths.fine_tuning, out, learn=learn)
 
     def finish_fine_tuned(
         self,
@@ -96,24 +85,18 @@ class PruningRun(ModelRun):
         The whole model is drawn and then loses heads, so that the rest starts as in the baseline of
         the seed.
         """
-
-        def recipe(train: TrainSettings) -> TrainSettings:
-            return train.model_copy(update={"keep_updates": []})
-
+        recipe = partial(TrainSettings.model_copy, update={"keep_updates": []})
         self._finish(model, recipe, out, kept=partial(gates_heads, heads))
 
     def _finish(
         self,
         start: Start,
-        recipe: Recipe,
+        recipe: Callable[[TrainSettings], TrainSettings],
         out: Path,
         kept: Callable[[HeadGrid], np.ndarray] | None = None,
         learn: Callable[..., LearntMask] | None = None,
     ) -> None:
-        """Train without the heads that are not `kept`, or `learn` which heads to remove.
-
-        Fine-tuning freezes all weights outside the scope.
-        """
+        """Train without the heads that are not `kept`, or `learn` which heads to remove."""
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
@@ -179,8 +162,7 @@ def save_pruned(
 ) -> None:
     """Write model/ and heads.csv of a smaller model, and print how many heads are left.
 
-    `grid`: the heads before. `names`: their addresses in the original model. `values`: their
-    statistics. A head stays if its `gate` is not 0.
+    `grid`: the heads before. `names`: their addresses in the original model. `values`: statistics.
     """
     kept = values["gate"]
     kept_heads = [head.name() for head, gate in zip(names, kept, strict=True) if gate]

@@ -46,11 +46,10 @@ def grouped(tensors: Weights) -> dict[str, Weights]:
 
 
 class StateStore:
-    """The states of one run, in a folder named by the run's identity.
+    """The states of one run, in a folder named by the run's identity, of which the newest two stay.
 
-    A state is written aside and committed by one rename of its folder. The newest two stay. States
-    of other settings, data, code or threads lie in other folders and are never loaded. Every state
-    contains the checksums of the checkpoints saved before it.
+    A state is committed by one rename of its folder, and has the checksums of the checkpoints saved
+    before it. States of other settings, data, code or threads lie elsewhere and are never loaded.
     """
 
     def __init__(self, root: Path, identity: dict[str, Any], seconds: float):
@@ -71,8 +70,7 @@ class StateStore:
     def locked(self) -> Iterator[None]:
         """Keep other processes out. Raises EnvironmentFault naming the process at this run.
 
-        A job of the workflow waits for that process: on a node that a cluster takes for lost, the
-        job that it replaces may live on.
+        A job of the workflow waits: the job that it replaces may live on, on a node taken for lost.
         """
         doing = f"at this training, with its states in {self.root}"
         lock = self.root / "lock"
@@ -116,10 +114,9 @@ class StateStore:
         return None
 
     def load(self) -> State | None:
-        """Return the newest state whose checkpoints are all there, or None.
+        """Return the newest state whose checkpoints are all there, or None, and drop newer ones.
 
-        Newer states are dropped with a line on standard error. Raises UserError if a state itself
-        is damaged or of another run.
+        Raises UserError if a state itself is damaged or of another run.
         """
         for folder in reversed(self.saved()):
             try:

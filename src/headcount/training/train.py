@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict
 
 import torch
@@ -22,11 +21,10 @@ from headcount.data.batches import Batch, BatchPlan, ParallelText
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
-from headcount.training.averaging import make_average
 from headcount.training.headmask import HeadMask
-from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own_share
-from headcount.training.progress import Progress, ProgressBar, caught_signals
-from headcount.training.schedule import ADAM, learning_rate
+from headcount.training.optimiser import ADAM, learning_rate, make_average
+from headcount.training.processes import add_up, agree, is_first, own_share
+from headcount.training.progress import Progress, caught_signals
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
 
@@ -73,30 +71,30 @@ class Trainer:
         """Train to the last update, from the newest saved state if there is one.
 
         With `patience` training ends early, when dev loss has not fallen for so many validations.
-
         Raises Interrupted on SIGTERM or SIGINT, after the current update and with its state saved.
         Raises UserError at a loss or gradient that is not finite, before it changes a weight. Of
         several processes only the first returns.
         """
         with batches_of("train", self.settings.batch_tokens):
             self._resume()
-            bar = ProgressBar(self.progress, self.settings.updates)
-            with closing(bar.bar), caught_signals() as caught:
+            progress, settings = self.progress, self.settings
+            with progress.bar(settings.updates) as bar, caught_signals() as caught:
                 finished = self._has_ended()
                 while not finished:
                     self._update()
-                    bar.after_update()
-                    update, settings = self.progress.update, self.settings
+                    progress.show_update(bar)
+                    update = progress.update
                     if update == settings.updates or update % settings.dev_interval == 0:
                         self._validate()
-                        bar.after_validation()
+                        progress.print_validation(settings.updates)
                         finished = self._has_ended()
                     stopped = agree(bool(caught))
                     if is_first() and (finished or stopped or self.states.due()):
                         self.states.save(update, self.snapshot())
                     if stopped and not finished:
                         raise Interrupted(caught[0] if caught else signal.SIGTERM)
-        leave_unless_first()
+        if not is_first():
+            sys.exit(0)
 
     def chosen(self) -> Weights:
         """Return the weights that become the model: the best by dev loss, or the last."""
@@ -146,11 +144,8 @@ class Trainer:
         self._batches = self._stream()
 
     def _resume(self) -> None:
-        """Go on from the newest saved state, if there is one.
-
-        The first process looks before the others, since it drops useless states. Raises
-        EnvironmentFault if they see another state, as on a shared disk that shows files late.
-        """
+        """Go on from the newest saved state, if there is one and all processes see it."""
+        # The first process looks before the others, since it drops useless states.
         state = self.states.load() if is_first() else None
         agree(True)
         state = state if is_first() else self.states.load()
@@ -170,11 +165,7 @@ class Trainer:
             print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
 
     def _update(self) -> None:
-        """Make one update on `accumulate` batches, the loss divided once by their target tokens.
-
-        This process passes its share of them. Dropout's draws follow seed, update and the batch's
-        place, so that they are the same in every process.
-        """
+        """Make one update on `accumulate` batches, the loss divided once by their target tokens."""
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
@@ -202,12 +193,10 @@ class Trainer:
     def _step(
         self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]
     ) -> tuple[float, list[float]]:
-        """Change the weights by their gradients. Return the summed loss, and the slopes.
+        """Change the weights by their gradients. Return the summed loss, and the slopes as numbers.
 
-        `losses`: [batches]. `slopes`: the gradient [heads] of a learnt multiplier, or none. Raises
-        UserError if a loss or the gradient's norm is not finite. All of the update's passes are
-        queued by then, so the update waits for a GPU only once. Impt-N waits for its first pass,
-        too, which decides about the second one.
+        All passes of the update are queued by then, so that it waits for a GPU only once. Impt-N
+        waits for its first pass, too.
         """
         update = self.progress.update + 1
         longest = self.settings.clip_norm or math.inf
@@ -234,10 +223,8 @@ class Trainer:
         return there.requires_grad_(choice.multiplier.requires_grad)
 
     def _has_ended(self) -> bool:
-        """Return True after the last update, or when `patience` is at its end.
-
-        The first process decides: another one's dev loss may differ in its last bits.
-        """
+        """Return True after the last update, or when `patience` is at its end."""
+        # The first process decides: another one's dev loss may differ in its last bits.
         waited = sum(row["step"] > self.progress.best_update for row in self.progress.curve)
         impatient = bool(self.settings.patience) and waited >= self.settings.patience
         return agree(is_first() and (impatient or self.progress.update == self.settings.updates))

@@ -47,10 +47,9 @@ class Session:
     def unfinished(self, settings: TrainSettings, out: Path) -> Iterator[Places]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
-        Both are None if the outputs lie finished. They do beside the states while an engine waits
-        to record them (workflow/engines/records.py), so that a run which ends before that is not
-        trained again. Of several processes only the first writes. The others leave in
-        `Trainer.fit`.
+        Both are None if the outputs lie finished, as they do beside the states until an engine has
+        recorded them (workflow/engines/records.py). Of several processes only the first writes. The
+        others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
@@ -92,10 +91,7 @@ class ModelRun:
         return Transformer(settings, *sizes, joint)
 
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
-        """Return the model on the device of the settings, and warn of a format slow there.
-
-        From here on `precision` is fp32 or bf16, also where the settings leave it to `auto`.
-        """
+        """Return the model on its device, and replace `auto` precision by fp32 or bf16."""
         device = pick_device(self.train.device)
         if self.train.precision == "auto":
             precision = _pick_precision(states, device, model.settings.d_model)
@@ -115,12 +111,10 @@ class ModelRun:
         return Trainer(model, text, dev, settings, self.session.seed, states, head_mask)
 
     def write_facts(self, out: Path, trainer: Trainer, model: Transformer) -> Row:
-        """Write run.json and curves.csv, and return the facts for model.json.
-
-        These are facts of the chosen weights, beside the shape of `model`.
-        """
+        """Write run.json and curves.csv. Return the facts of the chosen weights for model.json."""
         write_run(out, self.run)
-        write_rows(out / "curves.csv", CURVE_COLUMNS, trainer.progress.curve)
+        curve = [[row[column] for column in CURVE_COLUMNS] for row in trainer.progress.curve]
+        write_csv(out / "curves.csv", CURVE_COLUMNS, curve)
         row = trainer.chosen_row()
         return {
             "parameters": parameter_count(model),
@@ -153,23 +147,18 @@ class TrainingRun(ModelRun):
             for update in self.train.keep_updates:
                 weights = states.load_checkpoint(update)
                 save_weights(folder / "updates" / f"{update}.safetensors", weights)
-            heads, steps, progress = model.grid.heads(), trainer.steps(), trainer.progress
-            masks, slopes = (
-                head_rows(heads, steps, values) for values in (progress.masks, progress.slopes)
-            )
-            write_csv(folder / "masks.csv", MASK_COLUMNS, masks)
-            write_csv(folder / "slopes.csv", SLOPE_COLUMNS, slopes)
+            masks, slopes = trainer.progress.masks, trainer.progress.slopes
+            files = ("masks", MASK_COLUMNS, masks), ("slopes", SLOPE_COLUMNS, slopes)
+            for name, columns, values in files:
+                rows = head_rows(model.grid.heads(), trainer.steps(), values)
+                write_csv(folder / f"{name}.csv", columns, rows)
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
 
 
 def _pick_precision(states: StateStore, device: torch.device, width: int) -> str:
-    """Return the number format for `auto`: the format of the newest state, if there is one.
-
-    So training goes on to the same last bit on another kind of machine. Of several processes the
-    first one decides.
-    """
+    """Return the number format for `auto`, that of the newest state if any, in every process."""
     before = states.precision() if is_first() else None
     precision = before or pick_format("auto", device, width)
     precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
@@ -188,8 +177,3 @@ def head_rows(
         for step, of_step in zip(steps, values, strict=True)
         for head, numbers in zip(heads if of_step else [], of_step, strict=True)
     ]
-
-
-def write_rows(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
-    """Write rows by the names of their columns as CSV. None becomes an empty cell."""
-    write_csv(path, columns, [[row[column] for column in columns] for row in rows])

@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from headcount.ablation.ablation import (
+from headcount.ablation.masked_bleu import Differences
+from headcount.ablation.masking import (
     COLUMNS,
     DEV,
     ablation_rows,
     read_single_effects,
     resamples_for,
 )
-from headcount.ablation.masked_bleu import Differences
 from headcount.ablation.pruning_orders import list_curves
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.ablation.pruning_profile import write_curves

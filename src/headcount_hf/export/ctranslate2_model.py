@@ -26,7 +26,7 @@ from headcount.base.errors import EnvironmentFault, UserError, optional_package
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import Deployed
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer

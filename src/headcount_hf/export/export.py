@@ -13,8 +13,7 @@ from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.text import read_clean
-from headcount.deployment.deployed import Deployed
-from headcount.deployment.export import Form, copy_segmenters, own_form, write_export
+from headcount.deployment.export import Deployed, Form, copy_segmenters, own_form, write_export
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation, translate

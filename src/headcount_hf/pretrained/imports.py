@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, write_json
+from headcount.base.files import read_json, sha256, write_csv, write_json
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import write_run
@@ -28,7 +28,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.score import mean_loss
-from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
+from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS
 from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.library import whole_files
 from headcount_hf.pretrained.pieces import Pieces, read_pieces
@@ -184,9 +184,9 @@ def write_imported_run(
     model = imported.model.to(pick_device(train.device))
     loss = mean_loss(model, pair.read("dev"), train.batch_tokens)
     row = dict.fromkeys(CURVE_COLUMNS) | {"step": 0, "epoch": 0, "dev_loss": loss, "seconds": 0}
-    write_rows(out / "curves.csv", CURVE_COLUMNS, [row])
-    write_rows(out / "masks.csv", MASK_COLUMNS, [])
-    write_rows(out / "slopes.csv", SLOPE_COLUMNS, [])
+    write_csv(out / "curves.csv", CURVE_COLUMNS, [[row[name] for name in CURVE_COLUMNS]])
+    write_csv(out / "masks.csv", MASK_COLUMNS, [])
+    write_csv(out / "slopes.csv", SLOPE_COLUMNS, [])
     write_run(out, BASELINE)
     facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
     facts |= {**pair.subwords(), "provenance": origin}

@@ -1,12 +1,30 @@
-"""Averages of the weights over training. Each gives the weights that are validated and saved."""
+"""Adam, its learning rate by update, and averages of the weights over training."""
+
+import math
 
 import torch
 
 from headcount.base.settings.train import TrainSettings
 from headcount.training.states import Weights, grouped, joined
 
-EMA_DECAY = 0.999
-LAST = 5  # validations in a mean
+COSINE_FLOOR = 0.02
+ADAM = {"betas": (0.9, 0.98), "eps": 1e-9}  # Vaswani et al. 2017, section 5.3
+
+
+def learning_rate(settings: TrainSettings, update: int) -> float:
+    """Return the learning rate of an update, counted from 1. Its largest value is `peak_lr`.
+
+    `inverse_sqrt` is Vaswani et al. 2017, section 5.3, written with its peak: their formula is
+    peak_lr = (d_model · warmup_updates)^-0.5.
+    """
+    warmup = settings.warmup_updates
+    if update <= warmup:
+        return settings.peak_lr * update / warmup
+    if settings.schedule == "inverse_sqrt":
+        return settings.peak_lr * math.sqrt(warmup / update)
+    done = (update - warmup) / max(settings.updates - warmup, 1)
+    wave = (1 + math.cos(math.pi * min(done, 1.0))) / 2
+    return settings.peak_lr * (COSINE_FLOOR + (1 - COSINE_FLOOR) * wave)
 
 
 class Average:
@@ -39,7 +57,6 @@ class MovingAverage(Average):
         self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
 
     def after_update(self, weights: Weights, update: int) -> None:
-        """Move towards the weights, early on faster, so that the start is soon forgotten."""
         decay = min(self.decay, (1 + update) / (10 + update))
         targets = [weights[name].detach() for name in self.mean]
         torch._foreach_lerp_(list(self.mean.values()), targets, 1 - decay)
@@ -88,5 +105,5 @@ def _mean(several: list[Weights]) -> Weights:
 def make_average(settings: TrainSettings, weights: Weights) -> Average:
     """Return the average that the settings name."""
     if settings.average == "ema":
-        return MovingAverage(weights, EMA_DECAY)
-    return LastAverage(LAST) if settings.average == "last" else Average()
+        return MovingAverage(weights, 0.999)
+    return LastAverage(5) if settings.average == "last" else Average()
