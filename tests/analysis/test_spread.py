@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.scores import BOOTSTRAP, DRAWS, SEEDS, over_seeds
-from headcount.analysis.tables.michel.speed import importance_time, speed
-from headcount.analysis.tables.speedups import speedup_noise, speedups
+from headcount.analysis.tables.michel.speed import importance_time, speed, speedup_noise, speedups
 from headcount.base.errors import UserError
 
 COLUMNS = ["run", "seed", "draw", "score", "delta", "delta_low", "delta_high"]

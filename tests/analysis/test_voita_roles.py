@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 
 from headcount.analysis.figures.special import attention_maps, draw_attention, is_right_to_left
 from headcount.analysis.frames import Data
-from headcount.analysis.roles import ATTENTION, KEYS
-from headcount.analysis.tables.voita import dependencies as dependencies
+from headcount.analysis.measures import ATTENTION, KEYS
+from headcount.analysis.tables.voita import roles as dependencies
 from headcount.analysis.tables.voita.roles import (
     FUNCTIONS,
     every_head,

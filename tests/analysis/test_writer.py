@@ -7,9 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.cells import FORMATS, cell, p_value, readable
 from headcount.analysis.outputs import Output
-from headcount.analysis.writer import Text, readable_table, write_table
+from headcount.analysis.writer import (
+    FORMATS,
+    Text,
+    cell,
+    p_value,
+    readable,
+    readable_table,
+    write_table,
+)
 from headcount.base.errors import UserError
 
 NAN = math.nan

@@ -1,4 +1,4 @@
-"""The renderer: panels, styles, marks and axes of a figure, from its declaration."""
+"""The renderer: rows, panels, styles, marks and axes of a figure, from its declaration."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,14 +12,12 @@ from matplotlib.colors import LogNorm, Normalize, SymLogNorm, to_hex
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
-from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.figures import special, style
-from headcount.analysis.figures.axes import label_cells, set_axes, value_label
-from headcount.analysis.figures.marks import MARKS
-from headcount.analysis.figures.prepare import is_category, prepared, with_places
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.figures.marks import MARKS, label_cells, set_axes, value_label
+from headcount.analysis.frames import RUN, Data, grouped
 from headcount.analysis.outputs import Draw, Output
+from headcount.analysis.writer import readable
 
 _ABREAST = 3
 _NARROWEST = 2.0  # inches of a panel
@@ -204,3 +202,49 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "symlog":
         return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
     return Normalize(low, high)
+
+
+def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
+    """Return the rows to draw, and layers with new columns in place of expressions."""
+    frame = frame.query(spec.where) if spec.where else frame
+    layers = [dict(layer) for layer in spec.layers]
+    for number, layer in enumerate(layers):
+        for side in ("x", "y", "low", "high"):
+            text = layer.get(side)
+            if isinstance(text, str) and text not in [*frame, "_value"]:
+                layer[side] = f"{side}_{number}"
+                frame = frame.assign(**{layer[side]: frame.eval(text)})
+    spec, frame = _side_by_side(spec.model_copy(update={"layers": layers}), frame)
+    return spec, frame.reset_index(drop=True)
+
+
+def _side_by_side(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
+    """Return the frame with one column `_value` for the columns that stand side by side."""
+    if isinstance(spec.across, str):
+        return spec, frame
+    others = [name for name in frame if name not in spec.across]
+    long = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
+    return spec.model_copy(update={"across": "_name"}), long
+
+
+def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories.
+
+    With `own_cells: true`, cells are counted in every panel, which need not have the same.
+    """
+    placed = frame.copy()
+    for layer in spec.layers:
+        for side in ("x", "y"):
+            columns = layer.get(side)
+            if layer["mark"] == "heat" or is_category(frame, columns):
+                names = [columns] if isinstance(columns, str) else columns
+                keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
+                panels = spec.panels if layer.get("own_cells") else [0] * len(frame)
+                numbers = keys.groupby(grouped(frame, panels).ngroup())
+                placed[f"_{side}"] = numbers.transform(lambda panel: pd.factorize(panel)[0])
+    return placed
+
+
+def is_category(frame: pd.DataFrame, column: Any) -> bool:
+    """Return whether an axis has names for values instead of numbers."""
+    return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])

@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 
 from headcount.analysis.captions import fill
 from headcount.analysis.figures import style
-from headcount.analysis.figures.axes import set_axis
-from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.marks import MARKS, set_axis
 from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Output
 

@@ -11,8 +11,15 @@ from headcount.analysis.atlas.page import write_page
 from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
-from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
-from headcount.analysis.roles import classes, encoder_roles, read_sentences
+from headcount.analysis.measures import (
+    MEASURES,
+    all_measures,
+    at_start,
+    classes,
+    encoder_roles,
+    in_scope,
+    read_sentences,
+)
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 
