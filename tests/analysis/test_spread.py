@@ -6,8 +6,10 @@ from math import nan
 import pandas as pd
 import pytest
 
+from headcount.analysis.captions import speedup_noise
 from headcount.analysis.scores import BOOTSTRAP, DRAWS, SEEDS, over_seeds
-from headcount.analysis.tables.michel.speed import importance_time, speed, speedup_noise, speedups
+from headcount.analysis.stats import speedups
+from headcount.analysis.tables.michel.speed import importance_time, speed
 from headcount.base.errors import UserError
 
 COLUMNS = ["run", "seed", "draw", "score", "delta", "delta_low", "delta_high"]

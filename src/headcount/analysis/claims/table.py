@@ -10,19 +10,9 @@ import pandas as pd
 from scipy.special import ndtri
 
 from headcount.analysis.captions import note
+from headcount.analysis.claims import claims as papers
 from headcount.analysis.claims import estimates, voita
-from headcount.analysis.claims.claims import (
-    MODEL,
-    PAPERS,
-    UNIT,
-    Evidence,
-    Rule,
-    ledger,
-    paper_of,
-    paper_value,
-    place_of,
-    printed_line,
-)
+from headcount.analysis.claims.claims import MODEL, UNIT, Evidence, ledger
 from headcount.analysis.claims.estimates import BOUNDS
 from headcount.analysis.stats import ALPHA, Z, paired_t
 from headcount.analysis.writer import bounds
@@ -80,7 +70,9 @@ def claims_table(evidence: Evidence) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.DataFrame(rows)
     table["difference"] = table["value"] - table["paper_value"]
-    table["p_adjusted"] = table.groupby(table["claim"].map(paper_of))["p"].transform(corrected)
+    table["p_adjusted"] = table.groupby(table["claim"].map(papers.paper_of))["p"].transform(
+        corrected
+    )
     table[["verdict", "reason_code"]] = [_verdict(row) for row in table.to_dict("records")]
     table["reason"] = [_reason(row) for row in table.to_dict("records")]
     return table[~table["missing"] | (table["verdict"] == FAILS)].reindex(columns=COLUMNS)
@@ -89,15 +81,15 @@ def claims_table(evidence: Evidence) -> pd.DataFrame:
 def _about(name: str, numbers: pd.DataFrame, evidence: Evidence) -> dict[str, Any]:
     """Return the cells of a claim that do not depend on the decision."""
     claim, paths = ledger().claims[name], evidence.files(metric_of(name)[2])
-    places = [place_of(path) for path in paths]
+    places = [papers.place_of(path) for path in paths]
     names = [columns for columns in (MODEL, [*UNIT, "run_2"]) if set(columns) <= set(numbers)]
     models = {tuple(row) for columns in names for row in numbers[columns].to_numpy()}
     failed = evidence.frame("collapse", structure=True)[MODEL].itertuples(index=False, name=None)
     return {
-        "claim": name, "paper": PAPERS[paper_of(name)], "place": claim.place,
-        "statement": claim.statement, "printed": printed_line(name), "statistic": claim.statistic,
-        "limits_from": claim.test.source, "about": claim.test.about,
-        "paper_value": paper_value(name), "needs": claim.needs.run,
+        "claim": name, "paper": papers.PAPERS[papers.paper_of(name)], "place": claim.place,
+        "statement": claim.statement, "statistic": claim.statistic, "about": claim.test.about,
+        "limits_from": claim.test.source, "printed": papers.printed_line(name),
+        "paper_value": papers.paper_value(name), "needs": claim.needs.run,
         "collapsed": "; ".join("{3}, seed {2} of {1}".format(*m) for m in failed if m in models),
         "experiments": " ".join(sorted({experiment for _, experiment, *_ in places})),
         "files": " ".join("/".join(path.parts[-3 if len(place) == 2 else -6 :])
@@ -145,9 +137,11 @@ def verdict_counts(frame: pd.DataFrame) -> str:
 def claims_page() -> str:
     """Return the list of all claims, with the numbers and limits that decide them."""
     text = "# The claims of the papers\n\n[Claims](claims.md) explains numbers and limits.\n"
-    for paper, title in PAPERS.items():
+    for paper, title in papers.PAPERS.items():
         text += f"\n## {title[0].upper()}{title[1:]}\n"
-        claims = {name: claim for name, claim in ledger().claims.items() if paper_of(name) == paper}
+        claims = {
+            name: claim for name, claim in ledger().claims.items() if papers.paper_of(name) == paper
+        }
         for name, claim in claims.items():
             limits = claim.test.model_dump(include={"above", "below"}, exclude_none=True).items()
             holds = " and ".join(f"{side} {str(limit).strip('{}')}" for side, limit in limits)
@@ -158,7 +152,7 @@ def claims_page() -> str:
     return text
 
 
-def decide(rows: pd.DataFrame, test: Rule) -> dict[str, Any] | None:
+def decide(rows: pd.DataFrame, test: papers.Rule) -> dict[str, Any] | None:
     """Return the direction in which the numbers point, and the part and numbers that decide it.
 
     All parts must hold, or one must fail, by Bonferroni's p. None if no number has an interval.
@@ -184,7 +178,7 @@ def decide(rows: pd.DataFrame, test: Rule) -> dict[str, Any] | None:
     return part | numbers | {"holds": p_holds <= p_fails, "missing": missing}
 
 
-def estimate(rows: pd.DataFrame, limit: float, side: str, test: Rule) -> dict[str, Any]:
+def estimate(rows: pd.DataFrame, limit: float, side: str, test: papers.Rule) -> dict[str, Any]:
     """Return the mean of the models with its interval, and q, its p against the limit.
 
     Without a test, q is 0 if the limit is out of bounds. It is 1 if a model is on the other side.

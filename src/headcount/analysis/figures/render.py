@@ -43,7 +43,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if len(frame):
         spec, frame = prepared(spec, frame)
     if frame.empty:
-        return style.message("This experiment has no such run.")
+        figure = Figure(figsize=(5.5, 1))
+        figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")
+        return figure
     output = output.model_copy(update={"draw": spec})
     marked = "masks" in output.kinds
     collapsed = data.call(collapses) if marked else pd.DataFrame(columns=RUN)
@@ -58,7 +60,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
         style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
-    style.remove_empty(figure)
+    for panel in figure.axes:
+        if not panel.has_data() and not panel.texts:
+            panel.remove()
     lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
         above = item.row < lowest[item.column]

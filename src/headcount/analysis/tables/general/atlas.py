@@ -7,19 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.analysis import measures as of_head
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
-from headcount.analysis.measures import (
-    MEASURES,
-    all_measures,
-    at_start,
-    classes,
-    encoder_roles,
-    in_scope,
-    read_sentences,
-)
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 
@@ -28,12 +20,12 @@ def histories(
     masks: pd.DataFrame, gates: pd.DataFrame, training_heads: pd.DataFrame, pruned_runs: Runs
 ) -> pd.DataFrame:
     """Return measures of heads over updates: `what` of the runs `of`, with `step` and `value`."""
-    gates = in_scope(gates, pruned_runs, "gates")
+    gates = of_head.in_scope(gates, pruned_runs, "gates")
     gates = gates.assign(value=1 - gates["p_zero"].astype(float), of=gates["run"])
     importance = training_heads[training_heads["statistic"] == "importance"]
     parts = {
         "share of updates masked": masks.assign(value=masks["masked"], of="training"),
-        "chance that the gate is open": pd.concat([gates, at_start(gates)]),
+        "chance that the gate is open": pd.concat([gates, of_head.at_start(gates)]),
         "importance": importance.assign(step=importance["update"], of="training"),
     }
     columns = [*RUN, *HEAD, "step", "value", "of"]
@@ -43,7 +35,10 @@ def histories(
 
 def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> dict[tuple, Any]:
     """Return the sentences of every model that has any. Attention is in whole thousandths."""
-    maps = {run_of(path): read_sentences(path) for path in [*sentence_maps, *pruned_sentence_maps]}
+    maps = {
+        run_of(path): of_head.read_sentences(path)
+        for path in [*sentence_maps, *pruned_sentence_maps]
+    }
     for sentence in chain(*maps.values()):
         for head, rows in sentence["weights"].items():
             sentence["weights"][head] = [[round(1000 * value) for value in row] for row in rows]
@@ -51,8 +46,8 @@ def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> di
 
 
 def content(
-    measures: FrameOf[all_measures],
-    roles: FrameOf[encoder_roles],
+    measures: FrameOf[of_head.all_measures],
+    roles: FrameOf[of_head.encoder_roles],
     histories: FrameOf[histories],
     sentences: FrameOf[sentences],
     settings: Settings,
@@ -99,7 +94,9 @@ def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]
             parts["notes"][name] = _cells(rows["note"].reindex(heads))
     if roles is not None:
         labels = roles.set_index(HEAD)["function"].fillna("").reindex(heads)
-        kinds = labels.map(lambda text: classes(text) if text else ["none"], na_action="ignore")
+        kinds = labels.map(
+            lambda text: of_head.classes(text) if text else ["none"], na_action="ignore"
+        )
         kind = kinds.map(lambda of: of[0] if len(of) == 1 else "several", na_action="ignore")
         parts["roles"] = {"function": _cells(labels), "class": _cells(kind)}
     groups = [] if histories is None else histories.groupby(["what", "of"], sort=False)
@@ -119,9 +116,11 @@ def _cells(values: pd.Series) -> list[Any]:
 def _described(measures: pd.DataFrame, importance: str) -> Iterator[dict[str, Any]]:
     """Yield the description of every measure. One that a head has several times is a group."""
     rows = measures[["measure", "of", "id"]].drop_duplicates()
-    ordered = rows.sort_values("measure", key=lambda m: m.map([*MEASURES].index), kind="stable")
+    ordered = rows.sort_values(
+        "measure", key=lambda m: m.map([*of_head.MEASURES].index), kind="stable"
+    )
     for name, of, id_ in ordered.itertuples(index=False):
-        text = MEASURES[name].model_dump(include=_SHOWN) | {"id": id_}
+        text = of_head.MEASURES[name].model_dump(include=_SHOWN) | {"id": id_}
         text |= {"unit": importance} if name == "importance" else {}
         text["short"] = text["title"] if pd.isna(of) else of
         if pd.notna(of):

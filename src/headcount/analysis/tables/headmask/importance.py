@@ -21,7 +21,7 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
 
     Unit-free measures are missing where an importance is below 0.
     """
-    heads = _of(importance, "importance").groupby(RUN, sort=False)["value"]
+    heads = importance.query("statistic == 'importance'").groupby(RUN, sort=False)["value"]
     spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), gini=gini, heads="size")
     spread["cv"] = spread["variance"] ** 0.5 / spread["mean"]
     spread["max_over_mean"] = heads.max() / spread["mean"]
@@ -86,16 +86,13 @@ def _rank_correlation(first: pd.Series, second: pd.Series) -> float:
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:
     """Return every head's importance, relative to the mean size in its model, and its rank."""
-    heads = _of(importance, "importance").rename(columns={"value": "importance"})
+    heads = importance[importance["statistic"] == "importance"].drop(columns="statistic")
+    heads = heads.rename(columns={"value": "importance"})
     model = heads.groupby(RUN, sort=False)["importance"]
     return heads.assign(
         relative=heads["importance"] / model.transform(lambda values: values.abs().mean()),
         rank=model.rank(ascending=False, method="first").astype(int),
     )
-
-
-def _of(table: pd.DataFrame, statistic: str) -> pd.DataFrame:
-    return table[table["statistic"] == statistic].drop(columns="statistic")
 
 
 def groups(masking: pd.DataFrame, run: str = "") -> pd.DataFrame:

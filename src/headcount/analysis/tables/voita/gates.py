@@ -6,7 +6,7 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
-from headcount.analysis.tables.michel.speed import speedups
+from headcount.analysis.stats import speedups
 from headcount.analysis.tables.voita import pruning
 from headcount.analysis.tables.voita.pruning import records, untuned_models
 from headcount.base.hard_concrete import HardConcrete

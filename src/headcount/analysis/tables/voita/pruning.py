@@ -6,19 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcount.analysis import frames
 from headcount.analysis.captions import note, scored, setting
-from headcount.analysis.frames import (
-    BASE,
-    HEAD,
-    RUN,
-    Facts,
-    FrameOf,
-    Runs,
-    Settings,
-    grouped,
-    refuse,
-    with_paper,
-)
+from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare, main_scores
 from headcount.base.addresses import KINDS, SCOPES
@@ -45,7 +35,7 @@ def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.Data
     ]
     layers = pd.DataFrame(rows, columns=["run", *_MODEL[3:], "kind", "layer", "heads", "gated"])
     models = gates[RUN].value_counts(sort=False).rename("gates").reset_index()
-    refuse(
+    frames.refuse(
         models[(models["gates"] != grid.size) | ~models["run"].isin(pruned_runs)],
         "heads.csv of {run} ({pair}, seed {seed}): expected a run.json, and a gate for each of "
         f"{grid.size} heads, found {{gates}} gates; make prune/ again",
@@ -77,7 +67,7 @@ def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
         left = models.set_index(RUN)["heads_left"].rename(f"left_{name}")
         models = models.join(left, on=["pair", name, "seed"])
     wrong = models["left_control"].isna() | (models["left_gates_run"] != models["heads_left"])
-    refuse(
+    frames.refuse(
         models[wrong],
         "{run} ({pair}, seed {seed}) has {heads_left} heads: expected as many in {gates_run}, and "
         "the run {control}; add these runs to `pruned`, or make prune/ again",
@@ -157,7 +147,7 @@ def records(
     for name in ("start", "control"):
         other = scores.rename(columns={"run": name, "score": f"{name}_score"})
         table = table.merge(other, "left", ["pair", name, "seed", "test_set"])
-    refuse(
+    frames.refuse(
         table[table["control_score"].isna()],
         "expected bleu.json of {run} and of {control} ({pair}, seed {seed}); score them again",
     )
@@ -173,7 +163,7 @@ def untuned_models(
     rows = untuned.rename(columns={"as_run": "gates_run", "order": "contender"})
     rows = rows.merge(gates, on=["pair", "gates_run", "seed"])
     rows["heads_left"] = settings["model"].grid.size - rows["heads_masked"]
-    refuse(
+    frames.refuse(
         rows[rows["heads_left"] != rows["expected"]],
         "untuned_masking.csv of {pair}, {run}, seed {seed}: as {gates_run} expected {expected} "
         "heads left, found {heads_left}; run untuned_masking again",
@@ -184,7 +174,7 @@ def untuned_models(
 def falls(runs: FrameOf[records]) -> pd.DataFrame:
     """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
-    for key, sweep in grouped(runs[runs["how"] == "gates"], _SWEEP):
+    for key, sweep in frames.grouped(runs[runs["how"] == "gates"], _SWEEP):
         # The control stands first even where another run has as many heads, or more.
         sweep = sweep.assign(penalised=sweep["lambda"] > 0).sort_values(
             ["penalised", "scope_left", "lambda"], ascending=[True, False, True], kind="stable"
@@ -251,7 +241,7 @@ def few_heads(
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
     printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)
-    return with_paper(table.assign(printed=None), printed)
+    return frames.with_paper(table.assign(printed=None), printed)
 
 
 def comparison(

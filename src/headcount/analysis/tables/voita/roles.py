@@ -6,22 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from headcount.analysis import frames, stats
 from headcount.analysis import measures as of_heads
-from headcount.analysis import stats
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import collapse_labels, collapses
-from headcount.analysis.frames import (
-    BASE,
-    HEAD,
-    RUN,
-    Data,
-    Facts,
-    FrameOf,
-    Runs,
-    Settings,
-    run_of,
-    with_paper,
-)
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
 from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.runs import RANDOM_WEIGHTS
@@ -77,7 +66,9 @@ def head_maps(
     masking = [name for name, run in trained_runs.items() if run.method != BASELINE.method]
     ours = heads[heads["run"].isin(masking if masked else [BASE])]
     paper = voita.ranked_heads()
-    maps = with_paper(ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1))
+    maps = frames.with_paper(
+        ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1)
+    )
     lines = maps["function"].fillna("").str.replace("-", "−").str.split(", ")
     return maps.assign(_function=lines.str[:2].str.join("\n"))
 
@@ -90,7 +81,9 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
     """
     first = attention[(attention["statistic"] == "rare_two_rarest") & (attention["layer"] == 0)]
     heads = first.sort_values("value", ascending=False, kind="stable").drop_duplicates(RUN)
-    models = pd.DataFrame([(*run_of(path), path) for path in sentence_maps], columns=[*RUN, "path"])
+    models = pd.DataFrame(
+        [(*frames.run_of(path), path) for path in sentence_maps], columns=[*RUN, "path"]
+    )
     models = models.sort_values("run", key=lambda run: run != BASE, kind="stable")
     models = models.merge(heads, on=RUN).drop_duplicates("pair")
     maps = [
@@ -117,7 +110,7 @@ def functions_left(
     counts = ["heads", "several", "labels"]
     sums = heads.groupby([*RUN, "function"])[counts].sum().reset_index()
     paths = [path for kind in ("attention", "pruned_attention") for path in data.files(kind)]
-    models = pd.DataFrame([run_of(path) for path in paths], columns=RUN)
+    models = pd.DataFrame([frames.run_of(path) for path in paths], columns=RUN)
     table = models.merge(pd.DataFrame({"function": FUNCTIONS}), "cross").merge(sums, "left")
     table[counts] = table[counts].fillna(0).astype(int)
     table["heads_left"] = table.groupby(RUN)["heads"].transform("sum")
@@ -125,7 +118,7 @@ def functions_left(
     table[["scope", "start"]] = [pruned.get(run, (None, run)) for run in table["run"]]
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
     paper = voita.table("figure8", "heads").assign(pair="opensubtitles.en-ru", scope="enc_self")
-    return with_paper(table[columns], paper)
+    return frames.with_paper(table[columns], paper)
 
 
 def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -166,7 +159,7 @@ def best_heads(syntax: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     best["heads_above"] = tests["above"].sum().to_numpy()
     best["margin"] = best["value"] - best["baseline"]
     best = best.rename(columns={"value": "accuracy"})[_COLUMNS]
-    table = with_paper(best, voita.dependency_scores())
+    table = frames.with_paper(best, voita.dependency_scores())
     return table.assign(_arrow=list(map(of_heads.arrow, table["relation"], table["direction"])))
 
 
@@ -182,7 +175,7 @@ def on_first_treebanks(best: FrameOf[best_heads], collapsed: FrameOf[collapses])
     ours = of_heads.on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
     labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
-    points = with_paper(ours[_POINTS], paper)
+    points = frames.with_paper(ours[_POINTS], paper)
     labels = {run: f"{run} ({text})" for run, text in labels.items()}
     runs = points["run"].astype("str").replace(labels)
     runs = points["pair"] + ", " + runs if ours["pair"].nunique() > 1 else runs
@@ -195,13 +188,13 @@ def on_first_treebanks(best: FrameOf[best_heads], collapsed: FrameOf[collapses])
 def dependent_positions(trees: list[Path], settings: Settings) -> pd.DataFrame:
     """Return shares of dependents at relative positions, by treebank, then the paper's."""
     columns = ["pair", "treebank", "relation", "offset", "count", "share"]
-    frames = [pd.DataFrame(columns=columns)] * (not trees) + [
+    tables = [pd.DataFrame(columns=columns)] * (not trees) + [
         pd.read_csv(path).assign(pair=path.parent.parent.name, treebank=path.stem) for path in trees
     ]
-    arcs = pd.concat(frames, ignore_index=True)
+    arcs = pd.concat(tables, ignore_index=True)
     arcs["share"] = arcs["count"] / arcs.groupby(columns[:3])["count"].transform("sum")
     paper = voita.table("figure3", "share").assign(pair="wmt", treebank="wmt")
-    table = with_paper(arcs[columns], paper)
+    table = frames.with_paper(arcs[columns], paper)
     return table[table["relation"].isin(settings["roles"].relations)]
 
 
