@@ -218,17 +218,12 @@ def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
             if isinstance(text, str) and text not in [*frame, "_value"]:
                 layer[side] = f"{side}_{number}"
                 frame = frame.assign(**{layer[side]: frame.eval(text)})
-    spec, frame = _side_by_side(spec.model_copy(update={"layers": layers}), frame)
+    spec = spec.model_copy(update={"layers": layers})
+    if not isinstance(spec.across, str):
+        others = [name for name in frame if name not in spec.across]
+        frame = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
+        spec = spec.model_copy(update={"across": "_name"})
     return spec, frame.reset_index(drop=True)
-
-
-def _side_by_side(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
-    """Return the frame with one column `_value` for the columns that stand side by side."""
-    if isinstance(spec.across, str):
-        return spec, frame
-    others = [name for name in frame if name not in spec.across]
-    long = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
-    return spec.model_copy(update={"across": "_name"}), long
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:

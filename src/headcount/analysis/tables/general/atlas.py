@@ -64,11 +64,13 @@ def content(
     measures = measures.assign(id=measures["measure"] + of)
     keys = [*dict.fromkeys(measures[RUN].itertuples(index=False, name=None))]
     keys.sort(key=lambda key: key[1] not in trained_runs)
+    pairs, seeds = (len({key[part] for key in keys}) > 1 for part in (0, 2))
+    names = [f"{f'{key[0]}, ' * pairs}{key[1]}{f', seed {key[2]}' * seeds}" for key in keys]
     parts = [dict(list(rows.groupby(RUN))) for rows in (measures, roles, histories)]
     content = [
         {"id": "/".join(map(str, key)), "name": name, "sentences": sentences.get(key, [])}
         | _model(pd.MultiIndex.from_tuples(heads, names=HEAD), *(part.get(key) for part in parts))
-        for key, name in zip(keys, _names(keys), strict=True)
+        for key, name in zip(keys, names, strict=True)
     ]
     return {
         "heads": [head._asdict() | {"name": head.name(), "label": head.label()} for head in heads],
@@ -76,12 +78,6 @@ def content(
         "models": content,
         "colours": COLOURS,
     }
-
-
-def _names(keys: list[tuple]) -> list[str]:
-    """Return names of models: their runs, with pair and seed where there are several."""
-    pairs, seeds = (len({key[part] for key in keys}) > 1 for part in (0, 2))
-    return [f"{f'{pair}, ' * pairs}{run}{f', seed {seed}' * seeds}" for pair, run, seed in keys]
 
 
 def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]:
