@@ -6,7 +6,7 @@ import pytest
 
 from headcount.analysis.tables.michel import pruning as module
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
 NONE = pd.DataFrame()

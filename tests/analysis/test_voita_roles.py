@@ -11,9 +11,9 @@ from headcount.analysis.figures.special import attention_maps, draw_attention, i
 from headcount.analysis.frames import Data
 from headcount.analysis.measures import ATTENTION, KEYS
 from headcount.analysis.tables.voita import roles as tables
-from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.training_runs import RunSettings
+from headcount.base.settings.heads import RolesSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import RunSettings, label
 
 BASE = ("p", "baseline", 1)
 PRUNED = PrunedSettings.model_validate("gates-enc_self-l0.3")

@@ -11,7 +11,7 @@ from headcount.analysis.inputs import with_groups
 from headcount.analysis.outputs import chapters
 from headcount.base import errors
 from headcount.base.settings.experiment import experiment_names, load_experiment
-from headcount.base.settings.reading.handbook import settings_page
+from headcount.base.settings.handbook import settings_page
 
 CONFIG = Path(__file__).parents[2] / "config"
 RULES = Path(__file__).parents[1] / "rules"

@@ -8,11 +8,11 @@ from plan.raw import Source, own_folder
 
 from headcount.base.errors import UserError
 from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
+from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import parse_pair, require
 from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
-from headcount.base.settings.text.corpora import Corpus
+from headcount.base.settings.section import parse_pair, require
 
 MODELS = "config/models.yaml"
 _NEEDED = ("config.json", WEIGHTS)  # of a folder of one's own that is not there
@@ -86,13 +86,13 @@ class Imported:
         known = [(side, codes[language]) for side, language in sides if language in codes]
         return [word for side, code in known for word in (f"--{side}-code", code)]
 
-    def as_it_is(self, runs: list[str]) -> list[str]:
+    def frozen(self, runs: list[str]) -> list[str]:
         """Return the runs that use the imported model unchanged: either all or none."""
-        return runs if self._settings.model.as_it_is else []
+        return runs if self._settings.model.frozen else []
 
     def trained(self, runs: list[str]) -> list[str]:
         """Return the other training runs."""
-        return [] if self._settings.model.as_it_is else runs
+        return [] if self._settings.model.frozen else runs
 
     def segmented(self, pairs: list[str]) -> list[str]:
         """Return the pairs that are cut into its subwords: either all or none."""

@@ -72,7 +72,7 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
     named = plan.pruning.named
     return {
         "train": plan.imported.trained(plan.runs),
-        "imported_run": plan.imported.as_it_is(plan.runs),
+        "imported_run": plan.imported.frozen(plan.runs),
         "masking": plan.same_heads,
         "gates": plan.pruning.fine_tuned(),
         "gates_from_none": plan.pruning.gates_from_none(),

@@ -8,7 +8,7 @@ from engines.records import own_content
 from plan.raw import Source
 
 from headcount.base.errors import UserError
-from headcount.base.settings.names import check_own_file
+from headcount.base.settings.section import check_own_file
 
 
 class OwnFiles:

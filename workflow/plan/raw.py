@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headcount.base.fingerprint import code, digest
-from headcount.base.settings.names import parse_pair
-from headcount.base.settings.text.corpora import WORDS, Corpus
-from headcount.base.settings.text.sources import File
+from headcount.base.settings.corpora import WORDS, Corpus
+from headcount.base.settings.section import parse_pair
+from headcount.base.settings.sources import File
 
 
 @dataclass(frozen=True)

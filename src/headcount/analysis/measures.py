@@ -14,7 +14,7 @@ import pandas as pd
 from headcount.analysis import read_beside
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import HEAD, RUN, Data, Runs
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.section import Section
 from headcount.data.lines import clean_lines

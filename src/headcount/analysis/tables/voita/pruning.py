@@ -12,7 +12,8 @@ from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Set
 from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare, main_scores
 from headcount.base.addresses import KINDS, SCOPES
-from headcount.base.settings.runs import RANDOM_WEIGHTS, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
