@@ -4,7 +4,7 @@ Results of several experiments are taken together: seeds, pairs and corpora add 
 """
 
 from headcount.analysis.build import write_only_table
-from headcount.analysis.claims.evidence import result_files
+from headcount.analysis.claims.claims import result_files
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import chapters
 from headcount.base.command import Flags, path, script

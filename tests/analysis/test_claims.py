@@ -15,8 +15,14 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.claims import table as module
-from headcount.analysis.claims.claims import ledger, paper_value, printed_line
-from headcount.analysis.claims.evidence import MODEL, Evidence, result_files
+from headcount.analysis.claims.claims import (
+    MODEL,
+    Evidence,
+    ledger,
+    paper_value,
+    printed_line,
+    result_files,
+)
 from headcount.analysis.claims.table import (
     COLUMNS,
     FAILS,

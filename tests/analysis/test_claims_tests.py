@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from headcount.analysis.claims.claims import Rule
-from headcount.analysis.claims.table import corrected
-from headcount.analysis.claims.tests import decide, p_of_interval, stouffer
+from headcount.analysis.claims.table import corrected, decide, p_of_interval, stouffer
 
 
 def models(*numbers: tuple, seeds: list[int] | None = None, **columns: object) -> pd.DataFrame:

@@ -6,13 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.general.scores import (
-    cut_off,
-    heads_per_layer,
-    losses,
-    mean_scores,
-    points_by_heads,
-)
+from headcount.analysis.tables.general import scores as module
 
 PAIR = "synthetic.en-xx"
 
@@ -32,7 +26,7 @@ def by_heads(rows, dropout=0.1):
         models.append({"pair": PAIR, "run": run, "seed": seed, "model": sizes, "parameters": 99})
         curves += [(PAIR, run, seed, speed) for speed in (300.0, 1200 * seed, 600 * seed)]
     curves = pd.DataFrame(curves, columns=["pair", "run", "seed", "tokens_per_s"])
-    return heads_per_layer(models, curves, comparison.assign(signature="own"))
+    return module.heads_per_layer(models, curves, comparison.assign(signature="own"))
 
 
 def test_models_by_heads_fewest_first():
@@ -59,12 +53,12 @@ def test_over_two_seeds_a_row_of_means_with_a_t_test_follows():
 
 
 def test_bars_are_deviations_over_seeds_or_a_bootstrap_interval():
-    one = points_by_heads(by_heads(ONE)).set_index("run")
+    one = module.points_by_heads(by_heads(ONE)).set_index("run")
     assert one.loc["baseline-h2", ["score", "low", "high"]].tolist() == [18, 17, 18.5]
     assert one.loc["baseline", ["score", "low", "high"]].tolist() == [20, 20, 20]
     assert one.loc["baseline-h2", "spread"] == "bootstrap, 95 %, of the difference to the baseline"
     assert pd.isna(one.loc["baseline", "spread"])
-    two = points_by_heads(by_heads(TWO)).set_index("run")
+    two = module.points_by_heads(by_heads(TWO)).set_index("run")
     reach = 6 / sqrt(2)  # of 18 and 24
     assert two.loc["baseline-h2", ["low", "high"]].tolist() == pytest.approx(
         [21 - reach, 21 + reach]
@@ -81,14 +75,14 @@ def test_mean_scores_are_nested():
     whole = ("nli", "bert", 1, "dev", "none", 83.337, "accuracy")
     masked = ("nli", "bert", 1, "dev", "single", 50.0, "accuracy")
     classifiers = pd.DataFrame([whole, masked], columns=columns)
-    means = mean_scores(runs, [], classifiers)
+    means = module.mean_scores(runs, [], classifiers)
     assert means[PAIR] == {"baseline": {"x": {"bleu": 10.5, "chrf": 40.13}}}
     assert means["nli"] == {"bert": {"dev": {"accuracy": 83.34}}}
-    assert mean_scores([], [], classifiers[:0]) == {}
+    assert module.mean_scores([], [], classifiers[:0]) == {}
     columns = ["run", "metric", "sentences", "truncated", "capped"]
     rows = [("a", "bleu", 200, 2, 0), ("b", "bleu", 200, 0, 1), ("b", "bleu", 50, 0, 2)]
     table = pd.DataFrame([*rows, ("a", "chrf", 200, 99, 0)], columns=columns)
-    (warning,) = cut_off(table.assign(pair=PAIR))
+    (warning,) = module.cut_off(table.assign(pair=PAIR))
     assert warning.startswith("b of") and "4.0%" in warning
 
 
@@ -98,7 +92,7 @@ def test_curves_are_means_while_all_seeds_train():
     rows = [(1, 10, 5, 6, 60), (1, 20, 2, 3, 120), (1, 30, 1, 2, 180)]
     rows += [(2, 10, 7, 8, 120), (2, 20, 4, 5, 240)]
     frame = pd.DataFrame(rows, columns=columns).assign(pair=PAIR, run="baseline")
-    curves = losses(frame).groupby(["loss", "time"])
+    curves = module.losses(frame).groupby(["loss", "time"])
     points = {key: list(zip(rows["at"], rows["mean"], strict=True)) for key, rows in curves}
     assert points["dev_loss", "updates"] == [(10, 6), (20, 3)]
     assert points["dev_loss", "minutes of training"] == [(1.5, 6), (3, 3)]

@@ -1,18 +1,21 @@
-"""Collapse of masked training, and heads that it locked in."""
+"""Masked training: collapse and locked heads, masks and dropout as regularisers."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_rel
 
 from headcount.analysis import collapse as training
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables.headmask import lock_in
+from headcount.analysis.tables.headmask import lock_in, regularisation
 from headcount.base.errors import UserError
 from headcount.base.settings.training_runs import RunSettings
 
-PAIR = "multi30k.en-de"
 HEADS = [("enc_self", 0, 0), ("dec_self", 0, 0), ("dec_self", 0, 1), ("dec_enc", 1, 0)]
 RULE = RunSettings(method="importance", heads=1)
+PAIR = "multi30k.en-de"
+DROPOUT = {"baseline": 0, "baseline-d0.1": 0.1, "random-2": 0, "random-2-d0.1": 0.1}
+RUNS = {name: RunSettings.model_validate(name) for name in DROPOUT}
 
 
 def record(column, values, run="impt-1", seed=9, updates=50):
@@ -123,3 +126,142 @@ def test_evidence_of_collapse():
     assert of["top_n_share"] == pytest.approx(0.6 / 0.7) and of["most_masked_importance"] == 3
     assert (of["first_pass_loss"], of["masked_loss"]) == (3, 1)
     assert (of["top_group_delta"], of["top_group_low"], of["top_group_high"]) == (-2, -3, -1)
+
+
+def model(run, seed, loss):
+    facts = {"model": {"dropout": DROPOUT[run]}, "dev_loss": loss, "update": 100}
+    facts["provenance"] = {"settings": {"train": {"patience": 1}}}
+    return {"pair": PAIR, "run": run, "seed": seed} | facts
+
+
+def score(run, seed, **tests):
+    entries = [
+        {"test_set": test, "metric": metric, "score": value, "engine": "headcount"}
+        for test, value in tests.items()
+        for metric in ("bleu", "chrf")
+    ]
+    return {"pair": PAIR, "run": run, "seed": seed, "scores": entries}
+
+
+def curves(*steps):
+    rows = [(PAIR, run, seed, step) for run in RUNS for seed in (1, 2, 3) for step in steps]
+    return pd.DataFrame(rows, columns=[*RUN, "step"])
+
+
+LOSSES = {"baseline": [3, 4, 5], "baseline-d0.1": [2, 3, 4.5], "random-2-d0.1": [1.5, 3, 3.5]}
+MODELS = [model(run, k + 1, loss) for run, row in LOSSES.items() for k, loss in enumerate(row)]
+SCORES = [
+    score(run, seed, first=10 * loss, second=loss)
+    for run, losses in LOSSES.items()
+    for seed, loss in zip((1, 2, 3), losses, strict=True)
+]
+MASKS = pd.DataFrame(
+    {"pair": PAIR, "run": "random-2-d0.1", "seed": 1, "step": [50, 50, 100, 100]}
+    | {"kind": "enc_self", "layer": 0, "head": [0, 1, 0, 1], "masked": [1, 0, 0.5, 0.1]}
+)
+
+
+def table_of(models=MODELS, scores=SCORES, steps=(100, 200)):
+    return regularisation.regularisation(models, scores, curves(*steps), MASKS, RUNS)
+
+
+def row_of(table, statistic, run, reference=None, test_set="dev"):
+    chosen = (table["statistic"] == statistic) & (table["run"] == run)
+    chosen &= table["reference"].isna() if reference is None else table["reference"] == reference
+    (row,) = table[chosen & (table["test_set"] == test_set)].to_dict("records")
+    return row
+
+
+def test_runs_are_compared_by_seed_with_the_baseline_the_same_and_tuned_dropout():
+    table = table_of()
+    mean = row_of(table, "dev_loss", "random-2-d0.1")
+    assert mean["value"] == pytest.approx(8 / 3) and mean["seeds"] == 3
+    assert (mean["chosen"], mean["dropout"], mean["share"]) == ("yes", 0.1, 0.4)
+    same = row_of(table, "dev_loss", "random-2-d0.1", "same dropout")
+    tuned = row_of(table, "dev_loss", "random-2-d0.1", "tuned dropout")
+    assert same["against"] == tuned["against"] == "baseline-d0.1"
+    test = ttest_rel(*(LOSSES[run] for run in ("random-2-d0.1", "baseline-d0.1")))
+    assert same["value"] == -0.5 and same["p"] == pytest.approx(test.pvalue)
+    assert (same["low"], same["high"]) == pytest.approx(tuple(test.confidence_interval()))
+    base = row_of(table, "bleu", "baseline-d0.1", "baseline", "mean")
+    assert base["value"] == pytest.approx(5.5 * (9.5 - 12) / 3)
+    against = set(table.loc[table["run"] == "baseline", "against"].dropna())
+    assert against == {"baseline-d0.1"} and row_of(table, "update", "baseline")["value"] == 100
+    assert table["run"].drop_duplicates().tolist() == list(LOSSES)
+    table = table_of(scores=[*SCORES[:-1], score("random-2-d0.1", 3, first=1)])
+    assert row_of(table, "bleu", "random-2-d0.1", test_set="mean")["seeds"] == 2
+    assert row_of(table, "bleu", "random-2-d0.1", test_set="first")["seeds"] == 3
+
+
+def test_dev_loss_chooses_over_seeds_that_all_runs_have():
+    for others in ({1: 3, 2: 3, 4: 0}, {1: 1, 2: 1}):  # all have seeds 1 and 2; two are too few
+        models = [*MODELS, *(model("random-2", seed, loss) for seed, loss in others.items())]
+        chosen = table_of(models).query("chosen == 'yes'")["run"].unique().tolist()
+        assert chosen == ["baseline-d0.1", "random-2-d0.1"]
+
+
+def test_warnings_of_trainings_that_end_early_or_have_the_highest_dropout():
+    for steps, cut, warnings in (((100, 200), 0, 1), ((50, 100), 1, 2)):
+        table = table_of(steps=steps)
+        assert row_of(table, "cut_short", "baseline")["value"] == cut
+        assert len(regularisation.optimum(table)) == warnings
+    models = [item | {"dev_loss": 9} if item["run"] == "baseline-d0.1" else item for item in MODELS]
+    assert regularisation.optimum(table_of(models)) == []
+
+
+def test_points_of_a_way_to_mask_begin_at_runs_without_masks():
+    points = regularisation.by_share(table_of(), RUNS)
+    assert points["run"].tolist() == list(LOSSES) and points["value"].iloc[0] == 0
+    assert points["series"].tolist()[1:] == pytest.approx([np.nan, "random"], nan_ok=True)
+    drawn = regularisation.by_way(points)
+    assert drawn["way"].tolist() == ["random"] * 3 and drawn["share"].tolist() == [0, 0, 0.4]
+    assert len(regularisation.by_way(points[:2])) == 2
+
+
+def variants_of(names):
+    """Return the variants of runs whose slopes are 1 and −2, half as often masked as not."""
+    runs = {name: RunSettings.model_validate(name) for name in names}
+    losses = {"dev_loss": [3.0, 2.5], "step": [50, 100]}
+    parts = [
+        pd.DataFrame(
+            {"pair": PAIR, "run": run, "seed": seed, "seconds": [place, place + 1]} | losses
+        )
+        for place, run in enumerate(names)
+        for seed in (1, 2)
+    ]
+    scores = [score(run, seed, first=20.0) for run in names for seed in (1, 2)]
+    history = pd.DataFrame(
+        {"pair": PAIR, "run": names[-1], "seed": 1, "step": [50, 50, 100, 100], "updates": 50}
+        | {"slope_mean": [1.0, -2.0, 1.0, 9.0], "slope_sd": [2.0, 0.0, 2.0, 0.0]}
+        | {"masked": [0.25, 0.75, 1, 0], "known": [True, True, False, False]}
+    )
+    locked = pd.DataFrame({"pair": PAIR, "run": names[-1], "seed": [1, 1], "locked_ever": [1, 1]})
+    return regularisation.variants(pd.concat(parts), scores, history, locked, runs)
+
+
+def test_masks_of_harm_and_growth_are_weighted_by_masks():
+    table = variants_of(["baseline", "random-2", "impt-2"])
+    means = table[(table["run"] == "impt-2") & table["reference"].isna()].set_index("statistic")
+    values = means["value"]
+    assert values["harmful_share"] == 0.25 and values["heads_harmful_share"] == 0.5
+    assert values["masked_growth"] == 0.25 * (2 - 1) + 0.75 * 2
+    assert values["heads_growth"] == 0.5 * (2 - 1) + 0.5 * 2
+    assert values["locked_ever"] == 1 and values["relative_seconds"] == 3
+    assert (values["dev_loss"], values["seconds"], means["n"].iloc[0]) == (2.5, 3, 2)
+    points = regularisation.variant_points(table)
+    assert points["run"].tolist() == ["random-2", *["impt-2"] * 3]
+    assert points["_panel"].tolist() == ["dev", "dev", "share", "share"]
+
+
+ALIKE = [("impt-2", "random-2"), ("impt-2-d0.1-rest3", "random-2-d0.1-rest3")]
+ALIKE += [("impt-2-signed-after9", "random-2-after9"), ("random-2-rest3", "random-2")]
+
+
+@pytest.mark.parametrize(("run", "random"), [*ALIKE, ("impt-2-after9", None)])
+def test_a_run_is_compared_with_the_random_run_that_differs_in_the_choice_alone(run, random):
+    names = ["baseline", "random-2", "random-3", "random-2-rest3", "random-2-d0.1-rest3"]
+    names += ["random-2-after9"] * (random is not None)
+    table = variants_of([name for name in names if name != run] + [run])
+    rows = table[(table["run"] == run) & (table["statistic"] == "dev_loss")]
+    against = rows.dropna(subset="against").set_index("reference")["against"].to_dict()
+    assert against == {"baseline": "baseline"} | ({"random": random} if random else {})

@@ -11,8 +11,8 @@ from headcount.analysis.figures.render import draw
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 from headcount.analysis.scores import DRAWS, SEEDS
-from headcount.analysis.tables.headmask import masking as headmask_masking
-from headcount.analysis.tables.headmask.masking import CHANGE, groups
+from headcount.analysis.tables.headmask import importance as headmask_masking
+from headcount.analysis.tables.headmask.importance import CHANGE, groups
 from headcount.base.settings.training_runs import RunSettings
 
 COLUMNS = ["run", "seed", "ranking", "order", "index", "draw", "heads_masked", "score", "delta"]

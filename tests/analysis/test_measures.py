@@ -5,10 +5,18 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.frames import Data
-from headcount.analysis.measures import all_measures, learnt, survival
+from headcount.analysis.measures import (
+    KEYS,
+    all_measures,
+    arrow,
+    classes,
+    encoder_roles,
+    exceeds,
+    learnt,
+    survival,
+)
 from headcount.analysis.published import voita
-from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
-from headcount.analysis.tables.voita.agreement import _compare, agreement, quadrature
+from headcount.analysis.tables.voita.roles import _compare, agreement, quadrature
 from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import label

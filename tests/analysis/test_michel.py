@@ -5,16 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.published import michel
-from headcount.analysis.tables.michel.heads import (
-    effects,
-    heads_on_tests,
-    layers_without_loss,
-    lone_heads,
-    masked_heads,
-    single_heads,
-    transfer,
-    with_correlation,
-)
+from headcount.analysis.tables.michel import heads as module
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1, "metric": "bleu"}
 COLUMNS = ["test_set", "order", "index", "kind", "layer", "head", "delta", "p"]
@@ -38,26 +29,26 @@ def ablation(rows=ROWS, **changes):
 
 
 def test_p_is_corrected_for_the_heads_of_a_test_set():
-    masked = masked_heads(ablation(), NONE)
-    heads = single_heads(masked)
+    masked = module.masked_heads(ablation(), NONE)
+    heads = module.single_heads(masked)
     ours = heads[heads["source"] == "ours"]
     assert ours["p_holm"].tolist() == [0.002, 0.02, 0.008, 0.008]
     assert ours["significant"].tolist() == [1, 0, 1, 1]
     assert len(heads) == 4 + 96 and "metric" not in heads
-    assert heads_on_tests(heads)["test_set"].tolist() == ["test", "test"]
-    assert set(single_heads(masked.assign(metric="accuracy"))["source"]) == {"ours"}
-    assert len(masked_heads(ablation(), NONE)) == 8
-    assert masked_heads(NONE, ablation())["layer"].tolist() == [0, 0, 1, 0, 0, 0, 1, 0]
+    assert module.heads_on_tests(heads)["test_set"].tolist() == ["test", "test"]
+    assert set(module.single_heads(masked.assign(metric="accuracy"))["source"]) == {"ours"}
+    assert len(module.masked_heads(ablation(), NONE)) == 8
+    assert module.masked_heads(NONE, ablation())["layer"].tolist() == [0, 0, 1, 0, 0, 0, 1, 0]
 
 
 def test_the_head_that_stays_is_shown_with_its_change_on_dev():
-    layers = lone_heads(masked_heads(ablation(), NONE))
+    layers = module.lone_heads(module.masked_heads(ablation(), NONE))
     ours = layers[layers["source"] == "ours"]
     assert ours["kind"].tolist() == ["enc_self", "dec_enc"]
     assert ours[["dev_delta", "delta"]].to_numpy().tolist() == [[2, 1], [-3, -4]]
     assert ours["heads"].tolist() == [8, 8]
     assert layers["heads"].tolist()[2:] == [16] * 18
-    assert "a-b, baseline, 1, test: 1 of 2" in layers_without_loss(layers)
+    assert "a-b, baseline, 1, test: 1 of 2" in module.layers_without_loss(layers)
 
 
 def eight_heads():
@@ -69,25 +60,25 @@ def eight_heads():
         for test, values in deltas.items()
         for place, (kind, delta) in enumerate(zip(kinds, values, strict=True))
     ]
-    return masked_heads(ablation(rows), NONE)
+    return module.masked_heads(ablation(rows), NONE)
 
 
 def test_effects_are_compared_between_all_test_sets_with_dev_last():
-    points = effects(eight_heads())
+    points = module.effects(eight_heads())
     tests = points[["test_set", "other_test_set"]].drop_duplicates().to_numpy().tolist()
     assert tests == [["t1", "t2"], ["t1", "dev"], ["t2", "dev"]]
     assert points["other_delta"].tolist()[:7] == [3, 2, 1, 0, 4, 5, 6]
-    r = with_correlation(points)["r"]
+    r = module.with_correlation(points)["r"]
     assert r[0] == pytest.approx(np.corrcoef([0, 1, 2, 3, 6, 5, 4], [3, 2, 1, 0, 4, 5, 6])[0, 1])
     masked = eight_heads()
-    table = transfer(effects(masked), masked)
+    table = module.transfer(module.effects(masked), masked)
     ours = table[table["source"] == "ours"]
     assert ours["kind"].tolist() == ["all", "enc_self"] * 3
     assert ours["heads"].tolist() == [7, 4] * 3
     assert ours["spearman"].tolist()[1::2] == pytest.approx([-1, 1, -1])
     assert table["pearson"].tolist()[-1] == 0.56
     only_encoder = masked[masked["kind"] == "enc_self"].assign(metric="accuracy")
-    table = transfer(effects(only_encoder), only_encoder)
+    table = module.transfer(module.effects(only_encoder), only_encoder)
     assert table["kind"].tolist() == ["all"] * 4 and table["pearson"].tolist()[-1] == 0.68
 
 

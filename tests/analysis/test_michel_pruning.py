@@ -4,18 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.michel.pruning import (
-    areas,
-    as_compared,
-    checkpoints,
-    curves,
-    drawn_curves,
-    judged,
-    profile,
-    pruning,
-    removal,
-    training,
-)
+from headcount.analysis.tables.michel import pruning as module
 from headcount.base.errors import UserError
 from headcount.base.settings.heads import AblationSettings
 
@@ -44,18 +33,20 @@ def three_orders():
 
 
 def test_percent_of_steps_and_importance_as_a_share_of_the_layers_norm():
-    points = profile(three_orders(), NONE)
+    points = module.profile(three_orders(), NONE)
     assert points["percent"].tolist() == [0, 25, 50, 75, 100, 75, 0, 50, 100, 0, 50, 100]
     kind = steps([40, 0], [1, 1], scope="enc_self")
-    assert profile(NONE, pd.concat([three_orders(), kind]))["scope"].unique().tolist() == ["all"]
+    assert module.profile(NONE, pd.concat([three_orders(), kind]))["scope"].unique().tolist() == [
+        "all"
+    ]
     table = pd.concat([heads([3.0, 4.0]), heads([0.0, 0.0]).assign(layer=1)])
     keys = list(MODEL)
-    assert as_compared(table, keys, SETTINGS).tolist() == [0.6, 0.8, 0, 0]
-    assert as_compared(table, keys, RAW).tolist() == [3, 4, 0, 0]
+    assert module.as_compared(table, keys, SETTINGS).tolist() == [0.6, 0.8, 0, 0]
+    assert module.as_compared(table, keys, RAW).tolist() == [3, 4, 0, 0]
 
 
 def test_a_curve_holds_until_its_first_significant_loss():
-    table = judged(profile(three_orders(), NONE)).set_index(["order", "draw"])
+    table = module.judged(module.profile(three_orders(), NONE)).set_index(["order", "draw"])
     row = table.iloc[0]
     assert row[["holds_at", "holds_percent", "holds_delta", "holds_p"]].tolist() == [1, 25, -1, 0.3]
     assert row[["falls_at", "falls_percent", "falls_low", "falls_high"]].tolist() == [
@@ -70,20 +61,20 @@ def test_a_curve_holds_until_its_first_significant_loss():
         alone["falls_percent"] == 75 and alone[["holds_at", "step", "keeps_percent"]].isna().all()
     )
     assert table.loc["random", "holds_percent"].tolist() == [100, 100]
-    points = profile(steps([40, 50, 37, 40], [1, 0.001, 0.2, 0.9]), NONE)
-    (row,) = judged(points).to_dict("records")
+    points = module.profile(steps([40, 50, 37, 40], [1, 0.001, 0.2, 0.9]), NONE)
+    (row,) = module.judged(points).to_dict("records")
     assert row["holds_percent"] == 100 and np.isnan(row["falls_at"])
     assert row["keeps_percent"] == pytest.approx(100 / 3)
 
 
 def test_curves_stand_beside_the_paper_of_the_same_metric():
-    points = profile(three_orders(), NONE)
+    points = module.profile(three_orders(), NONE)
     facts = [MODEL | {"sentences": {"t": 50, "dev": 60}}]
-    table = pruning(points, facts, [])
+    table = module.pruning(points, facts, [])
     assert table["size"].tolist()[:4] == [50] * 4
     paper = table[table["source"] == "paper"]
     assert paper["keeps_percent"].tolist() == [20, 10, 50, 60, 30, 20]
-    table = pruning(points.assign(metric="accuracy"), [], [MODEL | {"pairs": {"t": 9}}])
+    table = module.pruning(points.assign(metric="accuracy"), [], [MODEL | {"pairs": {"t": 9}}])
     paper = table[table["source"] == "paper"]
     assert paper[["holds_percent", "size"]].fillna(0).to_numpy().tolist() == [[40, 0]]
 
@@ -91,22 +82,22 @@ def test_curves_stand_beside_the_paper_of_the_same_metric():
 def test_printed_areas_are_means_over_equal_steps():
     columns = ["scope", "order", "area", "low", "high", "against", "delta"]
     ours = pd.DataFrame([("all", "importance", 20.0, 19.0, 21.0, None, np.nan)], columns=columns)
-    table = areas(ours.assign(**MODEL, test_set="t"), NONE)
+    table = module.areas(ours.assign(**MODEL, test_set="t"), NONE)
     single = [36.05, 35.15, 33.82, 20.66, 8.57, 6.31, 3.16, 1.24, 0.33, 0.09, 0]
     row = table[(table["order"] == "single") & (table["source"] == "paper")].iloc[0]
     assert row["area"] == pytest.approx((sum(single) - single[0] / 2 - single[-1] / 2) / 10)
-    assert len(areas(NONE, ours.assign(**MODEL, test_set="t"))) == 1
+    assert len(module.areas(NONE, ours.assign(**MODEL, test_set="t"))) == 1
 
 
 def test_drawn_curves_are_percent_of_the_score_with_all_heads():
-    frame = curves(profile(three_orders(), NONE), where="scope == 'all'")
-    drawn = drawn_curves(frame)
+    frame = module.curves(module.profile(three_orders(), NONE), where="scope == 'all'")
+    drawn = module.drawn_curves(frame)
     ours = drawn[:5]
     assert ours["score"].tolist() == [100, 97.5, 75, 50, 2.5]
     assert ours["low"].tolist()[-1] == 0 and ours["high"].tolist()[-1] == 5
     assert (drawn["run"] == "paper").sum() == 6 * 11
     assert drawn.groupby("run", sort=False)["whole"].first().tolist() == [40, 36.05]
-    assert drawn_curves(frame, percent=False)["score"].tolist()[:5] == [40, 39, 30, 20, 1]
+    assert module.drawn_curves(frame, percent=False)["score"].tolist()[:5] == [40, 39, 30, 20, 1]
 
 
 def heads(values, **names):
@@ -122,7 +113,7 @@ def test_heads_are_listed_in_the_order_of_pruning_and_of_equal_ones_the_last_goe
     masked = heads([0, 0, 0]).assign(**effect, delta_high=0.0, p=1.0)
     changes = pd.concat([heads([1, 2, 3], statistic=f"loss_{end}") for end in ("change", "rise")])
     importance = heads([1.0, 2.0, 1.0], statistic="importance")
-    table = removal(importance, changes, masked, profile(points, NONE), SETTINGS)
+    table = module.removal(importance, changes, masked, module.profile(points, NONE), SETTINGS)
     assert table["address"].tolist() == ["enc_self.0.2", "enc_self.0.0", "enc_self.0.1"]
     assert table["rank"].tolist() == [1, 2, 3] and table["goes_at"].tolist() == [2, 2, 4]
     assert table["before_loss"].tolist() == ["yes", "yes", "no"]
@@ -136,7 +127,7 @@ def profiles_of_training():
 
 def test_profiles_and_importance_are_compared_with_a_line_and_with_the_last_checkpoint():
     importance = pd.concat([heads([1.0, 2, 3], update=10), heads([3.0, 2, 1], update=20)])
-    table = training(checkpoints(profiles_of_training()), importance, RAW)
+    table = module.training(module.checkpoints(profiles_of_training()), importance, RAW)
     early, late = table[table["source"] == "ours"].to_dict("records")
     assert np.isnan(early["kept_20"]) and late["kept_20"] == 80
     assert late["r_squared"] == pytest.approx(1) and late["end_mass"] == 0
@@ -144,7 +135,9 @@ def test_profiles_and_importance_are_compared_with_a_line_and_with_the_last_chec
     assert early["cv"] == pytest.approx((2 / 3) ** 0.5 / 2)
     assert (table["source"] == "paper").sum() == 16
     with pytest.raises(UserError, match="update 20"):
-        training(checkpoints(profiles_of_training()), importance[importance["update"] == 10], RAW)
-    points = checkpoints(profiles_of_training())
+        module.training(
+            module.checkpoints(profiles_of_training()), importance[importance["update"] == 10], RAW
+        )
+    points = module.checkpoints(profiles_of_training())
     assert points["kept"].fillna(-1).tolist() == [-1, -1, -1, 100, 50, 0]
     assert points["kept_low"].tolist()[3:] == [97.5, 47.5, 0]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from headcount.analysis.tables.voita import pruned
+from headcount.analysis.tables.voita import pruning
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings
@@ -28,7 +28,7 @@ def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
 
 def models_of(heads: pd.DataFrame) -> pd.DataFrame:
     runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
-    return pruned.models(pruned.layers(heads, runs, SETTINGS), heads)
+    return pruning.models(pruning.layers(heads, runs, SETTINGS), heads)
 
 
 def test_a_model_has_its_heads_by_attention_type_and_layer():
@@ -46,8 +46,8 @@ def test_a_model_has_its_heads_by_attention_type_and_layer():
     assert pd.isna(control["polarised"])
     models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
     models = models.assign(start="random weights", gates_run="gates")
-    assert pruned.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
-    assert pruned.with_all_heads(models)["run"].tolist() == ["baseline"]
+    assert pruning.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
+    assert pruning.with_all_heads(models)["run"].tolist() == ["baseline"]
 
 
 REFUSED = {
@@ -77,10 +77,10 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     models = pd.DataFrame(
         {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
     ).assign(start="baseline", gates_run="gates")
-    spent = pruned.updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
+    spent = pruning.updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
     assert spent["updates"].tolist() == [30, updates]
     assert spent["updates_before"].tolist() == [100, 100]
-    assert bool(pruned.unequal_updates(spent, SETTINGS)) == warned
+    assert bool(pruning.unequal_updates(spent, SETTINGS)) == warned
     imported = {"model": SimpleNamespace(imported="m")}  # trained elsewhere, nobody knows how long
-    assert pruned.unequal_updates(spent, imported)
-    assert "start 100" in pruned.updates_spent(spent)
+    assert pruning.unequal_updates(spent, imported)
+    assert "start 100" in pruning.updates_spent(spent)

@@ -9,16 +9,8 @@ from scipy.stats import binomtest
 
 from headcount.analysis.figures.special import attention_maps, draw_attention, is_right_to_left
 from headcount.analysis.frames import Data
-from headcount.analysis.roles import ATTENTION, KEYS
-from headcount.analysis.tables.voita import dependencies as dependencies
-from headcount.analysis.tables.voita.roles import (
-    FUNCTIONS,
-    every_head,
-    functions_left,
-    head_maps,
-    rare_word_maps,
-    sweeps,
-)
+from headcount.analysis.measures import ATTENTION, KEYS
+from headcount.analysis.tables.voita import roles as tables
 from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import RunSettings, label
@@ -48,7 +40,7 @@ def test_heads_are_ranked_in_their_layer_by_the_size_of_relevance() -> None:
     )  # fmt: skip
     left = heads[KEYS].iloc[:1].assign(value=0.5)
     nothing = relevance(heads[:0], [])
-    table = every_head(heads, relevance(heads, [0.3, -0.7, 1, 0, 1]), nothing, left, RUNS)
+    table = tables.every_head(heads, relevance(heads, [0.3, -0.7, 1, 0, 1]), nothing, left, RUNS)
     assert table[["run", "head", "rank", "relevance"]].to_numpy().tolist() == [
         ["random-1", 1, 1, -0.7], ["random-1", 0, 2, 0.3],
         ["baseline", 0, 1, 1], ["baseline", 1, 2, 0],
@@ -59,11 +51,11 @@ def test_heads_are_ranked_in_their_layer_by_the_size_of_relevance() -> None:
 def test_maps_are_of_baselines_or_of_runs_with_masks_beside_the_paper() -> None:
     heads = roles(("random-1", 0, 0, "-1, v→s, v→o"), ("baseline", 0, 0, None))
     heads = heads.assign(rank=1, relevance=[0.3, 0.4])
-    plain = head_maps(heads, RUNS, False, ["opensubtitles.en-ru"])
+    plain = tables.head_maps(heads, RUNS, False, ["opensubtitles.en-ru"])
     assert plain["run"].dropna().tolist() == ["baseline"] and len(plain) == 1 + 48
     names = ["layer", "rank", "relevance", "confidence", "function"]
     assert plain.iloc[1][names].tolist() == [0, 1, 0.184, 0.305, "rare"]
-    masked = head_maps(heads, RUNS, True, ["wmt.en-de"])
+    masked = tables.head_maps(heads, RUNS, True, ["wmt.en-de"])
     assert masked["run"].dropna().tolist() == ["random-1"]
     assert masked["_function"].tolist()[:2] == ["−1\nv→s", "rare"]
 
@@ -79,7 +71,7 @@ def test_maps_of_rare_words_take_turns_between_pairs(tmp_path: Path) -> None:
         for layer, head, share in ((0, 0, 0.1), (0, 1, 0.4), (1, 0, 0.9)):
             rows.append((pair, run, 1, "enc_self", layer, head, "rare_two_rarest", share))
     attention = pd.DataFrame(rows, columns=[*KEYS, "statistic", "value"])
-    maps = rare_word_maps(paths, attention)
+    maps = tables.rare_word_maps(paths, attention)
     shown = maps[["pair", "run", "sentence"]].drop_duplicates().to_numpy().tolist()
     assert shown == [["p", "baseline", 1], ["q", "random-1", 1], ["p", "baseline", 2]]
     cells = maps[["query", "place", "key", "weight"]][:4].to_numpy().tolist()
@@ -87,7 +79,7 @@ def test_maps_of_rare_words_take_turns_between_pairs(tmp_path: Path) -> None:
     figure = attention_maps(maps)
     assert figure.axes[1].get_title(loc="left") == "q\nenc_self.0.1, sentence 1"
     assert figure.axes[0].get_images()[0].get_array().tolist() == [[1, 0], [0.5, 0.5]]
-    assert rare_word_maps(paths, attention[:0]).empty
+    assert tables.rare_word_maps(paths, attention[:0]).empty
 
 
 def left(*names: str) -> pd.DataFrame:
@@ -98,13 +90,13 @@ def left(*names: str) -> pd.DataFrame:
     heads = roles(
         ("baseline", 0, 0, "v→s, -1"), ("baseline", 0, 1, None), (label(PRUNED), 0, 0, "rare"),
     )  # fmt: skip
-    return functions_left(heads, {label(run): run for run in (PRUNED, SCRATCH)}, data)
+    return tables.functions_left(heads, {label(run): run for run in (PRUNED, SCRATCH)}, data)
 
 
 def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
     table = left(label(SCRATCH))
     ours = table[table["source"] == "ours"]
-    assert len(ours) == 3 * len(FUNCTIONS)
+    assert len(ours) == 3 * len(tables.FUNCTIONS)
     counted = ours[ours["heads"] > 0]
     columns = ["run", "start", "heads_left", "function", "heads", "several", "labels"]
     assert counted[columns].to_numpy().tolist() == [
@@ -113,7 +105,7 @@ def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
         [label(PRUNED), "baseline", 1, "rare", 1, 0, 1],
     ]  # fmt: skip
     assert ours["heads_left"].tolist()[-1] == 0
-    bars = sweeps(left(label(SCRATCH)))
+    bars = tables.sweeps(left(label(SCRATCH)))
     bars = bars[(bars["source"] == "ours") & (bars["function"] == "unknown")]
     assert bars[["start", "run", "bar", "bottom"]].to_numpy().tolist() == [
         ["baseline", "baseline", 0, 1], ["baseline", label(PRUNED), 1, 1],
@@ -135,7 +127,7 @@ def syntax() -> pd.DataFrame:
 
 
 def test_the_best_head_of_each_relation_is_compared_with_the_baseline() -> None:
-    table = dependencies.best_heads(syntax(), SETTINGS)
+    table = tables.best_heads(syntax(), SETTINGS)
     first, second, *_ = table.to_dict("records")
     known = ("head", "accuracy", "baseline", "heads_above")
     assert [first[name] for name in known] == [0, 0.8, 0.4, 2]
@@ -148,20 +140,20 @@ def test_the_best_head_of_each_relation_is_compared_with_the_baseline() -> None:
     paper = table.query("source == 'paper' and relation == 'obj'")
     assert paper["margin"].round(2).tolist() == [0.37, 0.32, 0.15, 0.38]
     attention = pd.DataFrame({"pair": ["p", "q"]})
-    assert "q." in dependencies.no_trees(table, attention)
+    assert "q." in tables.no_trees(table, attention)
 
 
 def test_only_the_first_treebank_is_drawn_and_collapsed_runs_are_named() -> None:
-    best = dependencies.best_heads(syntax(), SETTINGS)
+    best = tables.best_heads(syntax(), SETTINGS)
     collapsed = pd.DataFrame([BASE], columns=["pair", "run", "seed"])
-    points = dependencies.on_first_treebanks(best, collapsed)
+    points = tables.on_first_treebanks(best, collapsed)
     names = points[["_model", "_test"]].drop_duplicates("_model").to_numpy().tolist()
     assert names[0] == ["baseline (collapsed)", "obj\nv→o"]
     assert [name for name, _ in names[1:]] == ["wmt.en-ru", "wmt.en-de", "wmt.en-fr"]
     assert (points["source"] == "ours").sum() == 1
     paper = points[points["pair"] == "wmt.en-de"]
     assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
-    none = dependencies.on_first_treebanks(best[best["source"] == "paper"], collapsed)
+    none = tables.on_first_treebanks(best[best["source"] == "paper"], collapsed)
     assert set(none["source"]) == {"paper"}
 
 
@@ -169,12 +161,12 @@ def test_positions_of_dependents_are_shares_of_the_arcs_of_a_relation(tmp_path: 
     path = tmp_path / "p" / "trees" / "t.csv"
     path.parent.mkdir(parents=True)
     path.write_text("relation,offset,count\nnsubj,-1,3\nnsubj,2,1\ncase,-1,9\nobj,1,2\n")
-    table = dependencies.dependent_positions([path], SETTINGS)
+    table = tables.dependent_positions([path], SETTINGS)
     ours = table[table["source"] == "ours"]
     assert ours[["treebank", "relation", "offset", "share"]].to_numpy().tolist() == [
         ["t", "nsubj", -1, 0.75], ["t", "nsubj", 2, 0.25], ["t", "obj", 1, 1],
     ]  # fmt: skip
-    paper = dependencies.dependent_positions([], SETTINGS)
+    paper = tables.dependent_positions([], SETTINGS)
     counts = {"nsubj": 8, "advmod": 8, "obj": 5, "amod": 4}
     assert paper["relation"].value_counts().to_dict() == counts
 

@@ -77,10 +77,10 @@ class Data:
         for name, (default, maker) in _parameters(function).items():
             if name in arguments:
                 continue
-            if maker or name in INPUTS:
-                arguments[name] = self.call(maker) if maker else self.load(name)
-            elif name in own:
-                arguments[name] = own[name]
+            if maker:
+                arguments[name] = self.call(maker)
+            elif name in INPUTS or name in own:
+                arguments[name] = self.load(name) if name in INPUTS else own[name]
             elif default is inspect.Parameter.empty:
                 raise TypeError(f"{function.__qualname__}: nothing provides the argument {name!r}")
         result = function(**arguments)

@@ -121,3 +121,27 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     order = np.argsort(values, kind="stable")
     scaled = values[order] * (values.size - np.arange(values.size))
     return np.minimum(np.maximum.accumulate(scaled), 1)[np.argsort(order)]
+
+
+def speedups(
+    table: pd.DataFrame, raw: pd.DataFrame, setup: list[str], whole: str | int
+) -> pd.DataFrame:
+    """Return the table of models with `speedup`, its `speed` over the speed of the model `whole`.
+
+    Low and high are 95 % t intervals of the mean logarithm over the repeats in `raw`, missing for
+    one repeat. Raises UserError where `whole` was not timed in the same setup.
+    """
+    of_whole = table[table["model"] == whole].set_index(setup)["speed"].rename("whole")
+    reference = table.join(of_whole, on=setup)["whole"]
+    if reference.isna().any():
+        where = dict(table.loc[reference.isna(), setup].iloc[0])
+        raise UserError(f"times of {where}: expected {whole} among the models, found none")
+    logs = raw.assign(log=np.log(raw["seconds"] / raw["steps"]))
+    by_model = logs.pivot(index=[*setup, "repeat"], columns="model", values="log")
+    gains = by_model.drop(columns=whole).rsub(by_model[whole], axis=0).stack()
+    rows = [
+        (*key, *np.exp(paired_t(values)[:2]))
+        for key, values in gains.groupby(level=[*setup, "model"], sort=False)
+    ]
+    ends = pd.DataFrame(rows, columns=[*setup, "model", "speedup_low", "speedup_high"])
+    return table.assign(speedup=table["speed"] / reference).merge(ends, "left", [*setup, "model"])

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.claims import estimates as est
+from headcount.analysis.claims.claims import MODEL, UNIT
 from headcount.analysis.claims.estimates import BOUNDS
-from headcount.analysis.claims.evidence import MODEL, UNIT
 from headcount.analysis.frames import BASE
 from headcount.analysis.stats import shuffled_p
 

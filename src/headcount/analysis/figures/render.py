@@ -1,4 +1,4 @@
-"""The renderer: panels, styles, marks and axes of a figure, from its declaration."""
+"""The renderer: rows, panels, styles, marks and axes of a figure, from its declaration."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,14 +12,12 @@ from matplotlib.colors import LogNorm, Normalize, SymLogNorm, to_hex
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
-from headcount.analysis.cells import readable
 from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.figures import special, style
-from headcount.analysis.figures.axes import label_cells, set_axes, value_label
-from headcount.analysis.figures.marks import MARKS
-from headcount.analysis.figures.prepare import is_category, prepared, with_places
-from headcount.analysis.frames import RUN, Data
+from headcount.analysis.figures.marks import MARKS, label_cells, set_axes, value_label
+from headcount.analysis.frames import RUN, Data, grouped
 from headcount.analysis.outputs import Draw, Output
+from headcount.analysis.writer import readable
 
 _ABREAST = 3
 _NARROWEST = 2.0  # inches of a panel
@@ -45,7 +43,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if len(frame):
         spec, frame = prepared(spec, frame)
     if frame.empty:
-        return style.message("This experiment has no such run.")
+        figure = Figure(figsize=(5.5, 1))
+        figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")
+        return figure
     output = output.model_copy(update={"draw": spec})
     marked = "masks" in output.kinds
     collapsed = data.call(collapses) if marked else pd.DataFrame(columns=RUN)
@@ -60,7 +60,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
         style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
-    style.remove_empty(figure)
+    for panel in figure.axes:
+        if not panel.has_data() and not panel.texts:
+            panel.remove()
     lowest = {item.column: item.row for item in sorted(panels, key=lambda item: item.row)}
     for item in panels:
         above = item.row < lowest[item.column]
@@ -204,3 +206,44 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "symlog":
         return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
     return Normalize(low, high)
+
+
+def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
+    """Return the rows to draw, and layers with new columns in place of expressions."""
+    frame = frame.query(spec.where) if spec.where else frame
+    layers = [dict(layer) for layer in spec.layers]
+    for number, layer in enumerate(layers):
+        for side in ("x", "y", "low", "high"):
+            text = layer.get(side)
+            if isinstance(text, str) and text not in [*frame, "_value"]:
+                layer[side] = f"{side}_{number}"
+                frame = frame.assign(**{layer[side]: frame.eval(text)})
+    spec = spec.model_copy(update={"layers": layers})
+    if not isinstance(spec.across, str):
+        others = [name for name in frame if name not in spec.across]
+        frame = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
+        spec = spec.model_copy(update={"across": "_name"})
+    return spec, frame.reset_index(drop=True)
+
+
+def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories.
+
+    With `own_cells: true`, cells are counted in every panel, which need not have the same.
+    """
+    placed = frame.copy()
+    for layer in spec.layers:
+        for side in ("x", "y"):
+            columns = layer.get(side)
+            if layer["mark"] == "heat" or is_category(frame, columns):
+                names = [columns] if isinstance(columns, str) else columns
+                keys = pd.Series(list(zip(*(frame[name] for name in names), strict=True)))
+                panels = spec.panels if layer.get("own_cells") else [0] * len(frame)
+                numbers = keys.groupby(grouped(frame, panels).ngroup())
+                placed[f"_{side}"] = numbers.transform(lambda panel: pd.factorize(panel)[0])
+    return placed
+
+
+def is_category(frame: pd.DataFrame, column: Any) -> bool:
+    """Return whether an axis has names for values instead of numbers."""
+    return isinstance(column, str) and not pd.api.types.is_numeric_dtype(frame[column])

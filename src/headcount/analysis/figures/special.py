@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 
 from headcount.analysis.captions import fill
 from headcount.analysis.figures import style
-from headcount.analysis.figures.axes import set_axis
-from headcount.analysis.figures.marks import MARKS
+from headcount.analysis.figures.marks import MARKS, set_axis
 from headcount.analysis.frames import RUN, Data
 from headcount.analysis.outputs import Output
 
@@ -91,7 +90,11 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
 
     Scripts from right to left begin at the right. Raises ValueError for weights of another shape.
     """
-    figure, axes = _map_panels(maps)
+    wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
+    cell = min(_CELL, max(_LEAST, (style.PAGE - _WORDS) / max(wide)))
+    size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(maps), squeeze=False, height_ratios=high).flat
     for panel, words, title in zip(axes, maps, titles, strict=True):
         weights = np.array(words["weights"], dtype=float)
         expected = len(words["queries"]), len(words["keys"])
@@ -117,12 +120,3 @@ def is_right_to_left(texts: list[str]) -> bool:
     """Return whether most letters belong to scripts that are written from right to left."""
     kinds = [unicodedata.bidirectional(letter) for text in texts for letter in text]
     return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
-
-
-def _map_panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
-    """Return panels one below the other, with cells of a readable size."""
-    wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
-    cell = min(_CELL, max(_LEAST, (style.PAGE - _WORDS) / max(wide)))
-    size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))
-    figure = Figure(figsize=size, layout="constrained")
-    return figure, list(figure.subplots(len(maps), squeeze=False, height_ratios=high).flat)

@@ -95,13 +95,6 @@ def grid(
     return figure, figure.subplots(rows, columns, squeeze=False, **share).tolist()
 
 
-def remove_empty(figure: Figure) -> None:
-    """Remove the panels on which nothing is drawn."""
-    for panel in figure.axes:
-        if not panel.has_data() and not panel.texts:
-            panel.remove()
-
-
 def set_title(panel: Axes, title: str) -> None:
     """Write the title of a panel at its left, in as many lines as it needs."""
     width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
@@ -160,13 +153,6 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     columns = max(1, min(len(handles), int(figure.get_size_inches()[0] / longest)))
     style = {"loc": "outside upper center", "ncols": columns, "frameon": False}
     figure.legend(handles=list(handles.values()), labels=list(handles), **style)
-
-
-def message(text: str) -> Figure:
-    """Return a figure that says why there is nothing to draw."""
-    figure = Figure(figsize=(5.5, 1))
-    figure.text(0.5, 0.5, text, ha="center", va="center")
-    return figure
 
 
 def write_figure(

@@ -7,10 +7,11 @@ from math import ceil
 
 import pandas as pd
 
+from headcount.analysis import read_beside
 from headcount.analysis.frames import BASE
-from headcount.analysis.published.numbers import read
+from headcount.analysis.published.numbers import Published
 
-PAPER = read(__file__)
+PAPER: Published = read_beside(__file__, Published)
 table = PAPER.table
 _MODEL = {"pair": "wmt14.en-fr", "run": BASE, "test_set": "newstest2013", "metric": "bleu"}
 _SMALL = {"pair": "iwslt14.de-en", "run": BASE, "metric": "bleu"}

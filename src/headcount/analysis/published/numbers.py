@@ -5,7 +5,6 @@ from typing import Annotated
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from headcount.analysis import read_beside
 from headcount.base.settings.section import Section
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text
@@ -49,8 +48,3 @@ class Published(Section):
         named = [key for key in self.tables if key == name or key.startswith(f"{name}_")]
         tables = pd.concat([self.tables[key].tidy() for key in named], ignore_index=True)
         return tables.rename(columns={"value": value})
-
-
-def read(module: str) -> Published:
-    """Return the paper in the YAML file beside a module."""
-    return read_beside(module, Published)

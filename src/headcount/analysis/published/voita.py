@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from headcount.analysis.published.numbers import read
+from headcount.analysis import read_beside
+from headcount.analysis.published.numbers import Published
 
-PAPER = read(__file__)
+PAPER: Published = read_beside(__file__, Published)
 table = PAPER.table
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from headcount.analysis import read_beside
-from headcount.analysis.cells import p_value
 from headcount.analysis.claims.claims import ledger
 from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import FORMS, Output
+from headcount.analysis.writer import p_value
 from headcount.base.errors import UserError
 
 TABLE = "tables/claims.csv"

@@ -7,12 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.analysis import measures as of_head
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.captions import importance_unit
 from headcount.analysis.figures.style import COLOURS
 from headcount.analysis.frames import HEAD, RUN, FrameOf, Runs, Settings, run_of
-from headcount.analysis.measures import MEASURES, all_measures, at_start, in_scope
-from headcount.analysis.roles import classes, encoder_roles, read_sentences
 
 _SHOWN = {"title", "unit", "more", "source", "group", "around_zero"}
 
@@ -21,12 +20,12 @@ def histories(
     masks: pd.DataFrame, gates: pd.DataFrame, training_heads: pd.DataFrame, pruned_runs: Runs
 ) -> pd.DataFrame:
     """Return measures of heads over updates: `what` of the runs `of`, with `step` and `value`."""
-    gates = in_scope(gates, pruned_runs, "gates")
+    gates = of_head.in_scope(gates, pruned_runs, "gates")
     gates = gates.assign(value=1 - gates["p_zero"].astype(float), of=gates["run"])
     importance = training_heads[training_heads["statistic"] == "importance"]
     parts = {
         "share of updates masked": masks.assign(value=masks["masked"], of="training"),
-        "chance that the gate is open": pd.concat([gates, at_start(gates)]),
+        "chance that the gate is open": pd.concat([gates, of_head.at_start(gates)]),
         "importance": importance.assign(step=importance["update"], of="training"),
     }
     columns = [*RUN, *HEAD, "step", "value", "of"]
@@ -36,7 +35,10 @@ def histories(
 
 def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> dict[tuple, Any]:
     """Return the sentences of every model that has any. Attention is in whole thousandths."""
-    maps = {run_of(path): read_sentences(path) for path in [*sentence_maps, *pruned_sentence_maps]}
+    maps = {
+        run_of(path): of_head.read_sentences(path)
+        for path in [*sentence_maps, *pruned_sentence_maps]
+    }
     for sentence in chain(*maps.values()):
         for head, rows in sentence["weights"].items():
             sentence["weights"][head] = [[round(1000 * value) for value in row] for row in rows]
@@ -44,8 +46,8 @@ def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> di
 
 
 def content(
-    measures: FrameOf[all_measures],
-    roles: FrameOf[encoder_roles],
+    measures: FrameOf[of_head.all_measures],
+    roles: FrameOf[of_head.encoder_roles],
     histories: FrameOf[histories],
     sentences: FrameOf[sentences],
     settings: Settings,
@@ -62,11 +64,13 @@ def content(
     measures = measures.assign(id=measures["measure"] + of)
     keys = [*dict.fromkeys(measures[RUN].itertuples(index=False, name=None))]
     keys.sort(key=lambda key: key[1] not in trained_runs)
+    pairs, seeds = (len({key[part] for key in keys}) > 1 for part in (0, 2))
+    names = [f"{f'{key[0]}, ' * pairs}{key[1]}{f', seed {key[2]}' * seeds}" for key in keys]
     parts = [dict(list(rows.groupby(RUN))) for rows in (measures, roles, histories)]
     content = [
         {"id": "/".join(map(str, key)), "name": name, "sentences": sentences.get(key, [])}
         | _model(pd.MultiIndex.from_tuples(heads, names=HEAD), *(part.get(key) for part in parts))
-        for key, name in zip(keys, _names(keys), strict=True)
+        for key, name in zip(keys, names, strict=True)
     ]
     return {
         "heads": [head._asdict() | {"name": head.name(), "label": head.label()} for head in heads],
@@ -74,12 +78,6 @@ def content(
         "models": content,
         "colours": COLOURS,
     }
-
-
-def _names(keys: list[tuple]) -> list[str]:
-    """Return names of models: their runs, with pair and seed where there are several."""
-    pairs, seeds = (len({key[part] for key in keys}) > 1 for part in (0, 2))
-    return [f"{f'{pair}, ' * pairs}{run}{f', seed {seed}' * seeds}" for pair, run, seed in keys]
 
 
 def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]:
@@ -92,7 +90,9 @@ def _model(heads: pd.MultiIndex, *tables: pd.DataFrame | None) -> dict[str, Any]
             parts["notes"][name] = _cells(rows["note"].reindex(heads))
     if roles is not None:
         labels = roles.set_index(HEAD)["function"].fillna("").reindex(heads)
-        kinds = labels.map(lambda text: classes(text) if text else ["none"], na_action="ignore")
+        kinds = labels.map(
+            lambda text: of_head.classes(text) if text else ["none"], na_action="ignore"
+        )
         kind = kinds.map(lambda of: of[0] if len(of) == 1 else "several", na_action="ignore")
         parts["roles"] = {"function": _cells(labels), "class": _cells(kind)}
     groups = [] if histories is None else histories.groupby(["what", "of"], sort=False)
@@ -112,9 +112,11 @@ def _cells(values: pd.Series) -> list[Any]:
 def _described(measures: pd.DataFrame, importance: str) -> Iterator[dict[str, Any]]:
     """Yield the description of every measure. One that a head has several times is a group."""
     rows = measures[["measure", "of", "id"]].drop_duplicates()
-    ordered = rows.sort_values("measure", key=lambda m: m.map([*MEASURES].index), kind="stable")
+    ordered = rows.sort_values(
+        "measure", key=lambda m: m.map([*of_head.MEASURES].index), kind="stable"
+    )
     for name, of, id_ in ordered.itertuples(index=False):
-        text = MEASURES[name].model_dump(include=_SHOWN) | {"id": id_}
+        text = of_head.MEASURES[name].model_dump(include=_SHOWN) | {"id": id_}
         text |= {"unit": importance} if name == "importance" else {}
         text["short"] = text["title"] if pd.isna(of) else of
         if pd.notna(of):

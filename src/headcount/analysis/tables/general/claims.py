@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from headcount.analysis.claims.evidence import Evidence
+from headcount.analysis.claims.claims import Evidence
 from headcount.analysis.claims.table import claims_table
 from headcount.analysis.frames import Data
 

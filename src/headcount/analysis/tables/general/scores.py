@@ -3,16 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from headcount.analysis import scores as of_runs
 from headcount.analysis.captions import note
 from headcount.analysis.frames import BASE, RUN, Facts, FrameOf
-from headcount.analysis.scores import (
-    BOOTSTRAP,
-    MAIN,
-    over_seeds,
-    score_frame,
-    t_tests,
-    with_baseline,
-)
 from headcount.base.settings.model import ModelSettings
 
 SIZES = ["heads_per_layer", "head_width", "parameters"]
@@ -26,7 +19,7 @@ _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
 def all_scores(scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
     """Return every score of every run, one a row."""
-    return score_frame([*scores, *pruned_scores])
+    return of_runs.score_frame([*scores, *pruned_scores])
 
 
 def mean_scores(scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame) -> dict:
@@ -58,7 +51,7 @@ def losses(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def heads_per_layer(
-    models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[with_baseline]
+    models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[of_runs.with_baseline]
 ) -> pd.DataFrame:
     """Return scores of models that differ in their heads per layer, fewest heads first.
 
@@ -68,7 +61,7 @@ def heads_per_layer(
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
     table["signature"] = table["test_signature"].fillna(table["signature"])
     table["over"] = np.where(table["delta"].notna(), "test sentences", None)
-    means = t_tests(table, _MODEL).query("seeds > 1").drop(columns="seeds")
+    means = of_runs.t_tests(table, _MODEL).query("seeds > 1").drop(columns="seeds")
     means = means.rename(columns={"t_low": "delta_low", "t_high": "delta_high", "t_p": "p"})
     speed = table.groupby(_MODEL)["tokens_per_s"].mean()
     same = table.drop_duplicates(_MODEL)[[*_MODEL, *SIZES, "signature"]]
@@ -91,16 +84,16 @@ def _sizes(models_by_heads: Facts) -> pd.DataFrame:
 
 def points_by_heads(table: FrameOf[heads_per_layer]) -> pd.DataFrame:
     """Return the mean score of every model over seeds, from `low` to `high` by `spread`."""
-    difference = f"{BOOTSTRAP}, of the difference to the {BASE}"
+    difference = f"{of_runs.BOOTSTRAP}, of the difference to the {BASE}"
     models = [*_MODEL, "heads_per_layer"]
-    points = over_seeds(table.dropna(subset="seed"), models, bootstrap=difference)
+    points = of_runs.over_seeds(table.dropna(subset="seed"), models, bootstrap=difference)
     return points.fillna(dict.fromkeys(("low", "high"), points["score"]))
 
 
 @note
 def cut_off(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every run that cut off many sentences or translations of a test set."""
-    table = frame[frame["metric"] == MAIN]
+    table = frame[frame["metric"] == of_runs.MAIN]
     shares = table[[*_CUT]].div(table["sentences"], axis=0)
     most = shares.groupby([table["pair"], table["run"]], sort=False).max().stack()
     return [

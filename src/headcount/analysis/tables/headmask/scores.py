@@ -37,19 +37,15 @@ def scores(comparison: FrameOf[with_baseline], number: int) -> pd.DataFrame:
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")
     chosen = comparison[first if number == 2 else english == (number == 3)]
-    table = with_paper(_by_seed(chosen), _printed(number, chosen)).reindex(columns=COLUMNS)
+    values = _long(chosen, {"score": MAIN, "delta": "delta"})
+    tests = _long(chosen.assign(signature=chosen["test_signature"]), _TESTED)
+    means = _long(t_tests(chosen, ["pair", "test_set", "run", "signature"]), _MEANS)
+    ours = pd.concat([pd.concat([values, tests]).sort_index(kind="stable"), means])
+    table = with_paper(ours, _printed(number, chosen)).reindex(columns=COLUMNS)
     exact = table["pair"] + "/" + table["test_set"]
     own = exact.isin(exact[table["source"] == "ours"])
     place = exact.where(own, exact.groupby(_task(table)).transform("first"))
     return table.iloc[np.argsort(pd.factorize(place)[0], kind="stable")]
-
-
-def _by_seed(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the statistics of every seed, then those over seeds."""
-    scores = _long(comparison, {"score": MAIN, "delta": "delta"})
-    tests = _long(comparison.assign(signature=comparison["test_signature"]), _TESTED)
-    means = t_tests(comparison, ["pair", "test_set", "run", "signature"])
-    return pd.concat([pd.concat([scores, tests]).sort_index(kind="stable"), _long(means, _MEANS)])
 
 
 def _long(table: pd.DataFrame, statistics: dict[str, str]) -> pd.DataFrame:

@@ -3,11 +3,11 @@
 import pandas as pd
 
 from headcount.analysis.captions import note, ours, scored, setting
-from headcount.analysis.cells import readable
 from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings, with_paper
 from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
+from headcount.analysis.writer import readable
 from headcount.base.addresses import KINDS
 
 LEVEL = 0.01  # significance level of the paper for masking one head

@@ -3,16 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import (
-    HEAD,
-    RUN,
-    Facts,
-    FrameOf,
-    Settings,
-    grouped,
-    refuse,
-    with_paper,
-)
+from headcount.analysis import frames
+from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings
 from headcount.analysis.published import michel
 from headcount.analysis.stats import ALPHA
 from headcount.analysis.tables.michel.heads import SCORES, TASK, beside_paper, masked_heads
@@ -47,7 +39,7 @@ def curves(points: FrameOf[profile], where: str = "") -> pd.DataFrame:
 
 def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
     """Return our curves, then the paper's. `percent`: of the score `whole` with all heads."""
-    rows = with_paper(frame, michel.curves().assign(run="paper"))
+    rows = frames.with_paper(frame, michel.curves().assign(run="paper"))
     whole = rows["score"] - rows["delta"]
     unit = 100 / whole.where(whole > 0) if percent else 1
     ends = {side: unit * (whole + rows[f"delta_{side}"]).clip(lower=0) for side in ("low", "high")}
@@ -60,7 +52,7 @@ def judged(points: pd.DataFrame) -> pd.DataFrame:
     `falls_*` is the first loss with p < `ALPHA`, `holds_*` the last step before it. Every step up
     to `keeps_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
     """
-    curves = grouped(points.sort_values("percent", kind="stable"), _CURVE)
+    curves = frames.grouped(points.sort_values("percent", kind="stable"), _CURVE)
     order = points[_CURVE].drop_duplicates()
     return order.merge(curves.apply(_judge).reset_index(), on=_CURVE)
 
@@ -95,7 +87,7 @@ def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
     """Return mean scores over the steps of pruning, beside means over the paper's curves."""
     ours = areas if len(areas) else classifier_areas.query("scope == 'all'")
     metric = "bleu" if len(areas) else "accuracy"
-    curves = grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
+    curves = frames.grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
     paper = curves[["score", "percent"]].apply(
         lambda curve: np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
     )
@@ -173,13 +165,13 @@ def training(
     compared = as_compared(training_heads, keys, settings)
     importance = _of_importance(training_heads.assign(compared=compared))
     table = first.join(profiles, on=keys).merge(importance, on=keys, how="left", indicator=True)
-    refuse(
+    frames.refuse(
         table[table["_merge"] != "both"],
         "training_profile_heads.csv of {pair}, {run}, seed {seed}: expected importance at update "
         "{update}, found none; run scripts/training_profile.py again",
     )
     epochs = michel.training().groupby(["pair", "run", "update"], sort=False)
-    return with_paper(table.drop(columns="_merge"), epochs.apply(_statistics).reset_index())
+    return frames.with_paper(table.drop(columns="_merge"), epochs.apply(_statistics).reset_index())
 
 
 def _of_importance(heads: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,7 @@ import pandas as pd
 from headcount.analysis.captions import note
 from headcount.analysis.frames import RUN, Data, with_paper
 from headcount.analysis.published import michel
-from headcount.analysis.stats import paired_t
-from headcount.analysis.tables.speedups import speedups
+from headcount.analysis.stats import paired_t, speedups
 from headcount.base.files import read_json
 
 _SETUP = [*RUN, "phase", "batch_size"]

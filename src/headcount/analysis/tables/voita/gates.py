@@ -6,8 +6,8 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
-from headcount.analysis.tables.speedups import speedups
-from headcount.analysis.tables.voita import pruned
+from headcount.analysis.stats import speedups
+from headcount.analysis.tables.voita import pruning
 from headcount.analysis.tables.voita.pruning import records, untuned_models
 from headcount.base.hard_concrete import HardConcrete
 
@@ -70,7 +70,7 @@ def method_points(runs: FrameOf[records], untuned: FrameOf[untuned_models]) -> p
     return points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
 
 
-def points_left(layers: FrameOf[pruned.layers], figure: str, by: list[str]) -> pd.DataFrame:
+def points_left(layers: FrameOf[pruning.layers], figure: str, by: list[str]) -> pd.DataFrame:
     """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
 
     `by`: attention type (figure 9), or also layers of the decoder (figure 10).
@@ -102,7 +102,7 @@ def _group(layer: int, last: int) -> str:
     return f"{first}–{first + 1}" if first < last > 2 else f"{layer}"
 
 
-def trajectories(gates: pd.DataFrame, models: FrameOf[pruned.models]) -> pd.DataFrame:
+def trajectories(gates: pd.DataFrame, models: FrameOf[pruning.models]) -> pd.DataFrame:
     """Return every gate at every validation, and the number of heads left at the end."""
     table = gates.merge(models[[*RUN, "scope", "start", "lambda", "scope_left"]], on=RUN)
     table = table.assign(p_open=1 - table["p_zero"])
@@ -111,7 +111,7 @@ def trajectories(gates: pd.DataFrame, models: FrameOf[pruned.models]) -> pd.Data
 
 
 def timed(
-    pruned_speed: pd.DataFrame, models: FrameOf[pruned.models], scores: FrameOf[pruned.scores]
+    pruned_speed: pd.DataFrame, models: FrameOf[pruning.models], scores: FrameOf[pruning.scores]
 ) -> pd.DataFrame:
     """Return the time of a sentence of every timed model, by phase and batch size."""
     raw = pruned_speed.drop(columns="run")

@@ -1,4 +1,4 @@
-"""Pruned runs: their scores, where BLEU falls, and other ways to choose heads (Voita et al.)."""
+"""Pruned models: heads left, where BLEU falls, and other ways to choose heads (Voita et al.)."""
 
 from pathlib import Path
 from typing import Any
@@ -6,22 +6,139 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, refuse, with_paper
+from headcount.analysis import frames
+from headcount.analysis.captions import note, scored, setting
+from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
-from headcount.analysis.scores import DIFFERENCE, compare
-from headcount.analysis.tables.voita import pruned
-from headcount.analysis.tables.voita.pruned import with_all_heads
-from headcount.base.addresses import KINDS
+from headcount.analysis.scores import DIFFERENCE, compare, main_scores
+from headcount.base.addresses import KINDS, SCOPES
 from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.base.settings.training_runs import label
 
+_DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
+_MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
 _LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
 _SWEEP = ["pair", "scope", "start", "seed"]
 
 
+def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
+    """Return heads and heads left in every layer of every pruned model, with its settings.
+
+    `gated`: the layer could lose heads. Raises UserError for files of other models.
+    """
+    grid, gates = settings["model"].grid, kept[kept["statistic"] == "gate"]
+    rows = [
+        (name, run.word, run.scope, run.lambda_, run.start, label(run.control))
+        + (label(run.gates_run), kind, layer, span.stop - span.start, kind in SCOPES[run.scope])
+        for name, run in pruned_runs.items()
+        for kind, layer, span in grid.layers()
+    ]
+    layers = pd.DataFrame(rows, columns=["run", *_MODEL[3:], "kind", "layer", "heads", "gated"])
+    models = gates[RUN].value_counts(sort=False).rename("gates").reset_index()
+    frames.refuse(
+        models[(models["gates"] != grid.size) | ~models["run"].isin(pruned_runs)],
+        "heads.csv of {run} ({pair}, seed {seed}): expected a run.json, and a gate for each of "
+        f"{grid.size} heads, found {{gates}} gates; make prune/ again",
+    )
+    left = gates[gates["value"] != 0].groupby([*RUN, "kind", "layer"]).size().rename("heads_left")
+    table = models[RUN].merge(layers, on="run").join(left, on=left.index.names)
+    return table.fillna({"heads_left": 0}).astype({"heads_left": int})
+
+
+def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
+    """Return one pruned model a row, with the heads that it has left.
+
+    Raises UserError for another number of heads than the gates run's, and without the control.
+    """
+    counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
+    by_kind = layers.assign(text=layers["heads_left"].astype(str)).groupby([*_MODEL, "kind"])
+    left = by_kind["heads_left"].sum()
+    parts = [
+        layers[layers["gated"]].groupby(_MODEL)[counts].sum().set_axis(scope, axis=1),
+        left.unstack(),
+        (left / by_kind["heads"].sum()).unstack().add_suffix("_share"),
+        by_kind["text"].agg(" ".join).unstack().add_suffix("_layers"),
+    ]
+    models = layers.groupby(_MODEL, sort=False)[counts].sum().join(parts).reset_index()
+    chances = kept[kept["statistic"].isin(["p_zero", "p_one"])]
+    decided = chances.groupby([*RUN, *HEAD])["value"].max() > _DECIDED
+    models = models.join(decided.groupby(RUN).mean().rename("polarised"), on=RUN)
+    for name in ("gates_run", "control"):
+        left = models.set_index(RUN)["heads_left"].rename(f"left_{name}")
+        models = models.join(left, on=["pair", name, "seed"])
+    wrong = models["left_control"].isna() | (models["left_gates_run"] != models["heads_left"])
+    frames.refuse(
+        models[wrong],
+        "{run} ({pair}, seed {seed}) has {heads_left} heads: expected as many in {gates_run}, and "
+        "the run {control}; add these runs to `pruned`, or make prune/ again",
+    )
+    return models
+
+
+def updates(
+    models: FrameOf[models], start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
+) -> pd.DataFrame:
+    """Return pruned models with updates of their own, of their start and of their gates run."""
+    last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
+    for name, run in (("updates", "run"), ("updates_before", "start"), ("with_gates", "gates_run")):
+        models = models.join(last.rename(name), on=["pair", run, "seed"])
+    models.loc[models["start"] == RANDOM_WEIGHTS, "updates_before"] = 0
+    return models
+
+
+def scores(start_scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
+    """Return scores of pruned models and of the models that were pruned."""
+    scores = main_scores([*start_scores, *pruned_scores])
+    return scores[[*RUN, "test_set", "score", "signature"]]
+
+
+def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
+    """Return pair, run and seed of models before pruning. For random weights, the baseline."""
+    starts = models[["pair", "start", "seed"]].set_axis(RUN, axis=1)
+    return starts.replace({"run": {RANDOM_WEIGHTS: BASE}}).drop_duplicates(ignore_index=True)
+
+
+@note
+def gates_setting(models: FrameOf[models], settings: Settings) -> list[str]:
+    """Return sentences on λ, on the gates, and on the models that were pruned."""
+    gates = settings["gates"]
+    return [
+        f"λ: penalty of heads (nats per target token and head). Gates: {gates.updates} updates, "
+        f"temperature {gates.temperature:g}, log α at the start {gates.init}, rate {gates.lr:g} "
+        f"({gates.lr_schedule}).",
+        *setting(with_all_heads(models), settings),
+    ]
+
+
+@note
+def updates_spent(models: FrameOf[updates]) -> str:
+    """Return a sentence on the updates of the starts and of every way to prune."""
+    spent = [("start", models["updates_before"]), *models.groupby("how")["updates"]]
+    numbers = (" or ".join(f"{n:,.0f}" for n in sorted(values.unique())) for _, values in spent)
+    texts = (f"{name} {number}" for (name, _), number in zip(spent, numbers, strict=True))
+    return f"Updates: {', '.join(texts)}."
+
+
+@note
+def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
+    """Return a warning if models from scratch had other updates than pruned ones in total."""
+    scratch = models[models["how"] == "scratch"]
+    equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
+    text = "Models from scratch had not as many updates as the start and the pruning together. "
+    text += "Their distance from pruned models is due to updates as well as to heads."
+    return text * (len(scratch) > 0 and not (equal and settings["model"].imported is None))
+
+
+@note
+def untuned_sentences(untuned_facts: Facts) -> str:
+    """Return sentences on the test sets of models that were masked without fine-tuning."""
+    return f"Untuned: {scored(untuned_facts)}" if untuned_facts else ""
+
+
 def records(
-    models: FrameOf[pruned.models],
-    scores: FrameOf[pruned.scores],
+    models: FrameOf[models],
+    scores: FrameOf[scores],
     pruned_translations: list[Path],
     references: list[Path],
 ) -> pd.DataFrame:
@@ -31,7 +148,7 @@ def records(
     for name in ("start", "control"):
         other = scores.rename(columns={"run": name, "score": f"{name}_score"})
         table = table.merge(other, "left", ["pair", name, "seed", "test_set"])
-    refuse(
+    frames.refuse(
         table[table["control_score"].isna()],
         "expected bleu.json of {run} and of {control} ({pair}, seed {seed}); score them again",
     )
@@ -39,7 +156,7 @@ def records(
 
 
 def untuned_models(
-    models: FrameOf[pruned.models], untuned: pd.DataFrame, settings: Settings
+    models: FrameOf[models], untuned: pd.DataFrame, settings: Settings
 ) -> pd.DataFrame:
     """Return starts without fine-tuning, with as many heads left as a gates run, else UserError."""
     gates = models[[*RUN, "scope", "lambda", "scope_heads", "scope_left", "heads_left"]]
@@ -47,7 +164,7 @@ def untuned_models(
     rows = untuned.rename(columns={"as_run": "gates_run", "order": "contender"})
     rows = rows.merge(gates, on=["pair", "gates_run", "seed"])
     rows["heads_left"] = settings["model"].grid.size - rows["heads_masked"]
-    refuse(
+    frames.refuse(
         rows[rows["heads_left"] != rows["expected"]],
         "untuned_masking.csv of {pair}, {run}, seed {seed}: as {gates_run} expected {expected} "
         "heads left, found {heads_left}; run untuned_masking again",
@@ -58,7 +175,7 @@ def untuned_models(
 def falls(runs: FrameOf[records]) -> pd.DataFrame:
     """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
-    for key, sweep in grouped(runs[runs["how"] == "gates"], _SWEEP):
+    for key, sweep in frames.grouped(runs[runs["how"] == "gates"], _SWEEP):
         # The control stands first even where another run has as many heads, or more.
         sweep = sweep.assign(penalised=sweep["lambda"] > 0).sort_values(
             ["penalised", "scope_left", "lambda"], ascending=[True, False, True], kind="stable"
@@ -100,8 +217,8 @@ def _shares(models: pd.DataFrame) -> dict[str, Any]:
 
 
 def few_heads(
-    models: FrameOf[pruned.updates],
-    scores: FrameOf[pruned.scores],
+    models: FrameOf[updates],
+    scores: FrameOf[scores],
     start_curves: pd.DataFrame,
     settings: Settings,
 ) -> pd.DataFrame:
@@ -125,7 +242,7 @@ def few_heads(
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
     printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)
-    return with_paper(table.assign(printed=None), printed)
+    return frames.with_paper(table.assign(printed=None), printed)
 
 
 def comparison(

@@ -1,14 +1,18 @@
-"""Roles of encoder heads (Voita et al., figures 1, 2, 5 and 8)."""
+"""Roles of encoder heads (Voita et al., figures 1 to 5 and 8), and agreement of measures."""
 
+from itertools import combinations, product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, Runs, run_of, with_paper
-from headcount.analysis.measures import survival
+from headcount.analysis import frames, stats
+from headcount.analysis import measures as of_heads
+from headcount.analysis.captions import note
+from headcount.analysis.collapse import collapse_labels, collapses
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
-from headcount.analysis.roles import ATTENTION, KEYS, classes, encoder_roles, read_sentences, wide
-from headcount.base.addresses import Head
+from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.training_runs import BASELINE
 
@@ -18,24 +22,39 @@ FUNCTIONS = ("positional", "positional and syntactic", "syntactic", "rare", "pos
 FUNCTIONS += ("rare and syntactic", "positional and rare and syntactic", "rare or unknown")
 FUNCTIONS += ("unknown",)
 _MAPS = 3  # as in the paper's Figure 5
+_TEST = ["treebank", "relation", "direction"]
+_COLUMNS = [*RUN, *_TEST, "layer", "head", "accuracy", "low", "high", "held_out", "baseline"]
+_COLUMNS += ["margin", "p", "heads_above", "trials", "offset"]
+_POINTS = ["pair", "run", *_TEST, "accuracy", "low", "high", "baseline", "seed"]
+_AGREEMENT = [*RUN, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
+_WITHIN = "within layers"
+_SHUFFLES = 1999
 
 
 def every_head(
-    roles: FrameOf[encoder_roles],
+    roles: FrameOf[of_heads.encoder_roles],
     relevance: pd.DataFrame,
     importance: pd.DataFrame,
-    survival: FrameOf[survival],
+    survival: FrameOf[of_heads.survival],
     trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return all encoder heads of trained models, the most relevant head of a layer first."""
-    others = wide(relevance, RELEVANCE), wide(importance, ["importance"])
+    others = of_heads.wide(relevance, RELEVANCE), of_heads.wide(importance, ["importance"])
     heads = roles[roles["run"].isin(list(trained_runs))]
     heads = heads.assign(model=heads.groupby(RUN, sort=False).ngroup())
     for other in (*others, survival.rename(columns={"value": "survival"})):
-        heads = heads.merge(other, "left", KEYS)
+        heads = heads.merge(other, "left", of_heads.KEYS)
     sizes = heads["relevance"].abs().groupby([heads["model"], heads["layer"]])
     heads["rank"] = sizes.rank(ascending=False, method="first").astype(int)
-    columns = [*KEYS, "rank", "function", *RELEVANCE, *ATTENTION, "importance", "survival"]
+    columns = [
+        *of_heads.KEYS,
+        "rank",
+        "function",
+        *RELEVANCE,
+        *of_heads.ATTENTION,
+        "importance",
+        "survival",
+    ]
     ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
     return ordered[[*columns, "offset", "share"]]
 
@@ -47,7 +66,9 @@ def head_maps(
     masking = [name for name, run in trained_runs.items() if run.method != BASELINE.method]
     ours = heads[heads["run"].isin(masking if masked else [BASE])]
     paper = voita.ranked_heads()
-    maps = with_paper(ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1))
+    maps = frames.with_paper(
+        ours[MAP], paper[paper["pair"].isin(pairs)].assign(layer=paper["layer"] - 1)
+    )
     lines = maps["function"].fillna("").str.replace("-", "−").str.split(", ")
     return maps.assign(_function=lines.str[:2].str.join("\n"))
 
@@ -60,13 +81,15 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
     """
     first = attention[(attention["statistic"] == "rare_two_rarest") & (attention["layer"] == 0)]
     heads = first.sort_values("value", ascending=False, kind="stable").drop_duplicates(RUN)
-    models = pd.DataFrame([(*run_of(path), path) for path in sentence_maps], columns=[*RUN, "path"])
+    models = pd.DataFrame(
+        [(*frames.run_of(path), path) for path in sentence_maps], columns=[*RUN, "path"]
+    )
     models = models.sort_values("run", key=lambda run: run != BASE, kind="stable")
     models = models.merge(heads, on=RUN).drop_duplicates("pair")
     maps = [
         (number, model, sentence)
         for model in models.to_dict("records")
-        for number, sentence in enumerate(read_sentences(model["path"]), 1)
+        for number, sentence in enumerate(of_heads.read_sentences(model["path"]), 1)
     ]
     rows = []
     for number, model, sentence in sorted(maps, key=lambda numbered: numbered[0])[:_MAPS]:
@@ -77,15 +100,17 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
     return pd.DataFrame(rows, columns=[*RUN, "head", "sentence", "query", "place", "key", "weight"])
 
 
-def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data) -> pd.DataFrame:
+def functions_left(
+    roles: FrameOf[of_heads.encoder_roles], pruned_runs: Runs, data: Data
+) -> pd.DataFrame:
     """Return the number of encoder heads with every function, for trained and pruned models."""
     count = roles["function"].str.count(", ").add(1).fillna(0)
-    kinds = [" and ".join(classes(labels)) or "unknown" for labels in roles["function"]]
+    kinds = [" and ".join(of_heads.classes(labels)) or "unknown" for labels in roles["function"]]
     heads = roles.assign(function=kinds, heads=1, several=count > 1, labels=count)
     counts = ["heads", "several", "labels"]
     sums = heads.groupby([*RUN, "function"])[counts].sum().reset_index()
     paths = [path for kind in ("attention", "pruned_attention") for path in data.files(kind)]
-    models = pd.DataFrame([run_of(path) for path in paths], columns=RUN)
+    models = pd.DataFrame([frames.run_of(path) for path in paths], columns=RUN)
     table = models.merge(pd.DataFrame({"function": FUNCTIONS}), "cross").merge(sums, "left")
     table[counts] = table[counts].fillna(0).astype(int)
     table["heads_left"] = table.groupby(RUN)["heads"].transform("sum")
@@ -93,7 +118,7 @@ def functions_left(roles: FrameOf[encoder_roles], pruned_runs: Runs, data: Data)
     table[["scope", "start"]] = [pruned.get(run, (None, run)) for run in table["run"]]
     columns = [*RUN, "scope", "start", "heads_left", "function", *counts]
     paper = voita.table("figure8", "heads").assign(pair="opensubtitles.en-ru", scope="enc_self")
-    return with_paper(table[columns], paper)
+    return frames.with_paper(table[columns], paper)
 
 
 def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -112,3 +137,107 @@ def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
         top = bars["heads"].groupby(number).cumsum()
         parts.append(bars.assign(bar=number, bottom=top - bars["heads"]))
     return pd.concat(parts)
+
+
+def best_heads(syntax: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the best encoder head of every model, treebank, relation and direction.
+
+    p: McNemar's against the positional baseline, times the number of heads.
+    """
+    rows = syntax.assign(above=of_heads.exceeds(syntax, settings["roles"]))
+    tests = rows.groupby([*RUN, *_TEST], sort=False)
+    best = rows.loc[tests["hits"].idxmax()].reset_index(drop=True)
+    half = rows.loc[tests["half_hits"].idxmax()].reset_index(drop=True)
+    ends = [stats.wilson(*counts) for counts in best[["hits", "trials"]].to_numpy(int)]
+    best["p"] = [
+        stats.mcnemar(*only) for only in best[["head_only", "baseline_only"]].to_numpy(int)
+    ]
+    best["p"] = (best["p"] * tests.size().to_numpy()).clip(upper=1)
+    best[["low", "high"]] = pd.DataFrame(ends, columns=["low", "high"])
+    best["held_out"] = (half["hits"] - half["half_hits"]) / (half["trials"] - half["half_trials"])
+    best["baseline"] = best["baseline_hits"] / best["trials"]
+    best["heads_above"] = tests["above"].sum().to_numpy()
+    best["margin"] = best["value"] - best["baseline"]
+    best = best.rename(columns={"value": "accuracy"})[_COLUMNS]
+    table = frames.with_paper(best, voita.dependency_scores())
+    return table.assign(_arrow=list(map(of_heads.arrow, table["relation"], table["direction"])))
+
+
+@note
+def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
+    """Return a sentence that names the pairs without a treebank in their source language."""
+    pairs = [pair for pair in attention["pair"].unique() if pair not in set(frame["pair"])]
+    return f"No treebank in the source language: {', '.join(pairs)}." if pairs else ""
+
+
+def on_first_treebanks(best: FrameOf[best_heads], collapsed: FrameOf[collapses]) -> pd.DataFrame:
+    """Return the best heads of every model on its first treebank, then the paper's."""
+    ours = of_heads.on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
+    labels = collapse_labels(ours, collapsed)
+    paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
+    points = frames.with_paper(ours[_POINTS], paper)
+    labels = {run: f"{run} ({text})" for run, text in labels.items()}
+    runs = points["run"].astype("str").replace(labels)
+    runs = points["pair"] + ", " + runs if ours["pair"].nunique() > 1 else runs
+    points["_model"] = runs.fillna(points["pair"])
+    arrows = list(map(of_heads.arrow, points["relation"], points["direction"]))
+    points["_test"] = points["relation"] + "\n" + arrows
+    return points[[*_POINTS[:-1], "source", "seed", "_model", "_test"]]
+
+
+def dependent_positions(trees: list[Path], settings: Settings) -> pd.DataFrame:
+    """Return shares of dependents at relative positions, by treebank, then the paper's."""
+    columns = ["pair", "treebank", "relation", "offset", "count", "share"]
+    tables = [pd.DataFrame(columns=columns)] * (not trees) + [
+        pd.read_csv(path).assign(pair=path.parent.parent.name, treebank=path.stem) for path in trees
+    ]
+    arcs = pd.concat(tables, ignore_index=True)
+    arcs["share"] = arcs["count"] / arcs.groupby(columns[:3])["count"].transform("sum")
+    paper = voita.table("figure3", "share").assign(pair="wmt", treebank="wmt")
+    table = frames.with_paper(arcs[columns], paper)
+    return table[table["relation"].isin(settings["roles"].relations)]
+
+
+def agreement(measures: FrameOf[of_heads.all_measures]) -> pd.DataFrame:
+    """Return rank correlations of measures, by model, attention type and scope.
+
+    Heads that lack a measure are left out, and so are pairs of measures of fewer than three heads.
+    """
+    table = measures.pivot_table("value", [*RUN, *HEAD], "measure", sort=False)
+    titles = {
+        name: m.title for name, m in of_heads.MEASURES.items() if m.compared and name in table
+    }
+    rows = []
+    for run, model in table.groupby(RUN, sort=False):
+        kinds = model.index.get_level_values("kind")
+        groups = {"all": model} | {kind: model[kinds == kind] for kind in KINDS}
+        for (kind, heads), pair in product(groups.items(), combinations(titles, 2)):
+            both = heads[list(pair)].dropna()
+            for scope in (_WITHIN, "all heads") if len(both) > 2 else ():
+                rows.append((*run, kind, scope, *pair, len(both), *_compare(both, scope)))
+    frame = pd.DataFrame(rows, columns=_AGREEMENT)
+    return frame.assign(_first=frame["first"].map(titles), _second=frame["second"].map(titles))
+
+
+def _compare(both: pd.DataFrame, scope: str) -> tuple[float, float, float, float]:
+    """Return rank correlation, its interval and p, missing if a measure is constant.
+
+    Within layers it is Pearson's correlation of the ranks that heads have in their layers.
+    """
+    kinds, layers = (both.index.get_level_values(name) for name in ("kind", "layer"))
+    blocks = pd.Series(kinds + layers.astype(str) if scope == _WITHIN else "", both.index)
+    sides = [stats.ranks_within(both[name], blocks).to_numpy() for name in both]
+    if any(np.ptp(side) == 0 for side in sides):
+        return (np.nan,) * 4
+    rho = float(np.corrcoef(*sides)[0, 1])
+    p = stats.shuffled_p(*sides, blocks.to_numpy(str), _SHUFFLES)
+    return rho, *stats.bootstrap_correlation(*sides, ranks=scope != _WITHIN), p
+
+
+@note
+def quadrature(more_measures_facts: Facts) -> str:
+    """Return how far the sum of integrated gradients is from the loss that all heads take off."""
+    sums = [run["integrated_gradients"] for run in more_measures_facts]
+    gaps = [abs(s["sum"] / s["loss_taken_off"] - 1) for s in sums if s["loss_taken_off"]]
+    text = "Integrated gradients sum to what all heads together take off the loss, within {:.1f} %."
+    return text.format(100 * max(gaps)) if gaps else ""
