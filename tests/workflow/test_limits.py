@@ -17,7 +17,7 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture
 def limits(monkeypatch):
-    return load(monkeypatch, "machine.limits")
+    return load(monkeypatch, "machine")
 
 
 @pytest.mark.parametrize(

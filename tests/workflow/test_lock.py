@@ -12,7 +12,7 @@ from headcount.base.files import hold
 @pytest.fixture
 def lock(monkeypatch, tmp_path):
     """The module as a new process has it, in a folder of its own."""
-    module = load(monkeypatch, "machine.lock")
+    module = load(monkeypatch, "machine")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "_held", [])
     return module

@@ -243,7 +243,7 @@ def test_f09_what_no_corpus_has_is_refused_by_the_plan(plan_of, old, new, messag
     ],
 )
 def test_f03_the_command_line_takes_a_name_and_nothing_else(monkeypatch, config, message):
-    experiment_name = load(monkeypatch, "console.asked").experiment_name
+    experiment_name = load(monkeypatch, "console").experiment_name
     with pytest.raises(UserError, match=message):
         load(monkeypatch, "plan.plan").Plan(experiment_name(config))
 

@@ -15,7 +15,7 @@ ATTEMPTS = (1, 2, 3)
 
 @pytest.fixture
 def resources(monkeypatch):
-    return load(monkeypatch, "machine.resources")
+    return load(monkeypatch, "machine")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from console.faults import listed
+from console import listed
 from engines.phases import pack_file
 from engines.records import (
     freshen,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from engines.records import own_content
-from plan.raw import Source
+from plan.layout import Source
 
 from headcount.base.errors import UserError
 from headcount.base.settings.names import check_own_file

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from plan.classifiers import Classifiers
-from plan.imported import Imported
-from plan.layout import Layout, Wildcards
+from plan.layout import Layout, Raw, Source, Wildcards
 from plan.own_files import OwnFiles
+from plan.own_models import Classifiers, Imported
 from plan.pruning import Pruning
-from plan.raw import Raw, Source
 
 from headcount.base.folders import ENTAILMENT_PARTS
 from headcount.base.settings.ablation import RerankSettings
