@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from console import listed
-from engines.phases import Job, assign, declared, is_raw, pack_file, plan_file, planned_jobs
-from engines.records import check_version, noted, write_pack
+from engines.phases import Job, assign, declared, is_raw, plan_file, planned_jobs
+from engines.records import check_version, noted, pack_file, write_pack
 
 from headcount.base import command
 from headcount.base.errors import UserError

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from snakemake.logging import logger
 
-from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 
 DEFAULT = "quickstart"
@@ -75,25 +74,14 @@ def listed(faults: Sequence[str]) -> str:
     return "\n  ".join([*faults[:_LISTED], *more])
 
 
-def leave(fault: HeadcountError) -> NoReturn:
-    """Print the fault and end at once. Snakemake would replace the message and the exit code."""
-    print(f"error: {fault}", file=sys.stderr, flush=True)
-    os._exit(fault.exit_code)
-
-
 @contextmanager
 def leaving() -> Iterator[None]:
-    """Context that turns faults into messages and exit codes."""
+    """Print a fault and end at once. Snakemake would replace the message and the exit code."""
     try:
         yield
     except HeadcountError as fault:
-        leave(fault)
-
-
-def require_own_package(root: Path) -> None:
-    """Leave unless Python imports the package headcount of this checkout."""
-    with leaving():
-        fingerprint.require_own_package(root)
+        print(f"error: {fault}", file=sys.stderr, flush=True)
+        os._exit(fault.exit_code)
 
 
 def leave_as_job(logs: Sequence[str]) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from console import experiment_name, leave_as_job, leaving, makes_nothing, submits, trusts_files
-from engines.integrity import settle
-from engines.records import forget_states, note_when_finished
+from engines.records import forget_states, note_when_finished, settle
 from estimate import machine_rate, seconds_by_rule, wall_seconds, workers
 from machine import JobResources, hold_folder, is_held, require_folders, run_in_turn, set_limits
 from plan.jobs import complete, jobs

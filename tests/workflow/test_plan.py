@@ -10,7 +10,7 @@ from workflow_modules import load
 from headcount.analysis.outputs import chapters
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
 from headcount.base.settings.text.corpora import load_corpora
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
@@ -327,7 +327,7 @@ def test_runs_that_others_wait_for_start_first(pruning):
 def test_gates_from_random_weights_wait_for_no_model(pruning):
     mixed = pruning(PRUNED.rstrip() + FROM_NONE)
     control, name = "gates-enc_self-l0-from-none", "gates-enc_self-l0.3-from-none"
-    assert mixed.gates_from_none() == [control, name] and name in mixed.penalised()
+    assert mixed.gates_from(RANDOM_WEIGHTS) == [control, name] and name in mixed.penalised()
     assert mixed.fine_tuned() == ["gates-all-l0", "gates-all-l0.1", "gates-all-l0-from-random-6"]
     assert mixed.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]
     assert mixed.starts() == mixed.compared() == ["random-6", "baseline"]

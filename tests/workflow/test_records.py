@@ -34,7 +34,7 @@ def records(monkeypatch, tmp_path):
 
 @pytest.fixture
 def integrity(monkeypatch, records, tmp_path):
-    module = load(monkeypatch, "engines.integrity")
+    module = load(monkeypatch, "engines.records")
     monkeypatch.chdir(tmp_path)
     return module
 

@@ -83,11 +83,6 @@ def plan_file(experiment: str, phase: str) -> Path:
     return Path(f"results/{experiment}/plan/{phase}.json")
 
 
-def pack_file(experiment: str, phase: str) -> Path:
-    """Return the file with the records of a phase's outputs."""
-    return Path(f"results/{experiment}/provenance/{phase}.json")
-
-
 def declared(experiment: str) -> dict[str, Phase]:
     """Return the phases of an experiment by name, as dvc.yaml declares them."""
     text = Path("dvc.yaml").read_text(encoding="utf-8").replace("${item}", experiment)

@@ -9,6 +9,7 @@ from plan.layout import alternatives
 from plan.plan import Plan
 
 from headcount.base.fingerprint import code
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 
 Values = dict[str, list[Any]]
 
@@ -63,7 +64,7 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
     pairs, corpora = plan.settings.pairs, plan.classifiers.corpora
     return {
         "bpe": [] if plan.imported.name else pairs,
-        "segment": plan.imported.segmented(pairs),
+        "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
         "entailment": corpora,
         "fine_tune_classifier": corpora,
@@ -73,13 +74,13 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
 
 def _runs(plan: Plan) -> Mapping[str, list[str]]:
     """Return the runs of the rules that have not all training runs."""
-    named = plan.pruning.named
+    named, unchanged = plan.pruning.named, plan.settings.model.as_it_is
     return {
-        "train": plan.imported.trained(plan.runs),
-        "imported_run": plan.imported.as_it_is(plan.runs),
+        "train": [] if unchanged else plan.runs,
+        "imported_run": plan.runs if unchanged else [],
         "masking": plan.same_heads,
         "gates": plan.pruning.fine_tuned(),
-        "gates_from_none": plan.pruning.gates_from_none(),
+        "gates_from_none": plan.pruning.gates_from(RANDOM_WEIGHTS),
         "scratch": named("scratch"),
         "subset": named("subset"),
         "fine_tune": named("importance", "random"),

@@ -66,20 +66,11 @@ class Source:
     """A corpus, a treebank or a model, as one job fetches or generates it."""
 
     name: str
-    script: str
-    """The script that fetches or generates it."""
-
-    entry: str
-    """All that shapes its files, as JSON."""
-
-    own: list[str]
-    """Files of one's own that it is a copy of."""
-
-    pinned: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of such files in the settings."""
-
-    settings: str = "config/corpora.yaml"
-    """The file of settings that names it."""
+    script: str  # that fetches or generates it
+    entry: str  # all that shapes its files, as JSON
+    own: list[str]  # files of one's own that it is a copy of
+    pinned: Mapping[str, str] = field(default_factory=dict)  # their SHA-256 in the settings
+    settings: str = "config/corpora.yaml"  # which names it
 
     @property
     def recipe(self) -> str:

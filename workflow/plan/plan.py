@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from plan.layout import Layout, Raw, Source, Wildcards
-from plan.own_files import OwnFiles
-from plan.own_models import Classifiers, Imported
+from plan.own_files import Classifiers, Imported, OwnFiles
 from plan.pruning import Pruning
 
 from headcount.base.folders import ENTAILMENT_PARTS
@@ -138,9 +137,16 @@ class Plan:
 
     def own_files(self, w: Wildcards) -> list[str]:
         """Return the files of one's own that the raw data of `w` are copies of."""
+        return self._own.of(self._source(w))
+
+    def entry_flags(self, w: Wildcards) -> list[str]:
+        """Return what the settings say of raw data, as a flag."""
+        return ["--entry", self._source(w).entry]
+
+    def _source(self, w: Wildcards) -> Source:
         makers = {"model": self.classifiers.source, "pretrained": self.imported.source}
         sources = [makers[key](name) for key, name in w.items() if key in makers]
-        return self._own.of(sources[0] if sources else self.raw.at(w))
+        return sources[0] if sources else self.raw.at(w)
 
     def baseline_importance(self, w: Wildcards) -> list[str]:
         """Return the head importance of the baseline beside another run."""
