@@ -14,9 +14,8 @@ from benchmarks.measuring import Bench, Contender
 from benchmarks.training import first_batches, our_trainer, work_of
 from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.runs import label
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings, label
 
 METHODS = ("baseline", "random", "impt")
 

@@ -22,7 +22,7 @@ from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base import command
 from headcount.base.errors import HeadcountError
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.data.batches import Batch, ParallelText, ResidentText, in_order
 from headcount.data.vocabulary import PAD

@@ -32,7 +32,7 @@ from benchmarks.results.child import peak_bytes
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.heads.importance import measure_importance
 from headcount.model.machine import use_threads

@@ -5,8 +5,8 @@ The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra 
 
 from headcount.ablation.ablation import with_dev, write_ablation
 from headcount.base.command import Flags, script
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount_hf.hooks.opened import SEARCHED, open_inputs
 
 

@@ -4,7 +4,7 @@ import sys
 
 from headcount.base.command import WORDS, Flags, flag, path, script
 from headcount.base.files import write_json
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import doubts, score_files
 
@@ -20,7 +20,7 @@ from headcount.scoring.bleu import doubts, score_files
     out="scores to write",
 )
 def main(args: Flags) -> None:
-    words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
+    words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unsegmented_scripts)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)
     warnings = doubts(scores, args.translations, args.references)
     for warning in warnings:

@@ -5,7 +5,7 @@ Needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
 
 from headcount.ablation.ablation import DEV
 from headcount.base.command import HUGGING_FACE, Flags, flag, path, script
-from headcount.base.settings.ablation import ClassifierSettings
+from headcount.base.settings.heads import ClassifierSettings
 from headcount.model.machine import use_threads
 from headcount_hf.classifiers.classifier import Classifier, write_classifier_ablation
 from headcount_hf.classifiers.classifier_files import fetch_classifier

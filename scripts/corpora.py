@@ -6,9 +6,9 @@ Without an experiment, all of config/corpora.yaml.
 from pathlib import Path
 
 from headcount.base.command import Flags, flag, script
+from headcount.base.settings.corpora import check_corpora, load_corpora
 from headcount.base.settings.experiment import load_experiment
-from headcount.base.settings.names import parse_pair
-from headcount.base.settings.text.corpora import check_corpora, load_corpora
+from headcount.base.settings.section import parse_pair
 from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.fetching.listing import list_corpora
 

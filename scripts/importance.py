@@ -6,7 +6,7 @@ with --text (extra `pretrained`).
 
 from headcount.base.command import Flags, flag, script
 from headcount.base.errors import UserError
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import write_importance
 from headcount.heads.loss_change import write_loss_change
 from headcount_hf.hooks.opened import HOOKED, is_hooked, open_texts

@@ -3,7 +3,7 @@
 from headcount.base.command import Flags, script
 from headcount.base.folders import with_text
 from headcount.base.settings.decode import SpeedSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.deployment.importance_speed import write_importance_speed
 from headcount.store.model_folder import open_model
 

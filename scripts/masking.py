@@ -5,8 +5,8 @@ The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra 
 
 from headcount.ablation.masking import write_masking
 from headcount.base.command import Flags, path, script
-from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import MaskingSettings
 from headcount_hf.hooks.opened import SEARCHED, open_inputs
 
 RANKINGS = (

@@ -2,7 +2,7 @@
 
 from headcount.base.command import Flags, script
 from headcount.base.folders import with_text
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.heads.more_measures import write_measures
 from headcount.store.model_folder import open_model
 

@@ -17,7 +17,7 @@ from headcount.data.words import Tokeniser
     out="<name>.conllu to write",
 )
 def main(args: Flags) -> None:
-    facts = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
-    words = Tokeniser(args.language, args.pretokenised, args.unspaced)
+    facts = {name: vars(args)[name] for name in ("language", "pretokenised", "unsegmented_scripts")}
+    words = Tokeniser(args.language, args.pretokenised, args.unsegmented_scripts)
     origin = args.origin(args.source, packages=("stanza",), **facts)
     parse_text(args.source, words, args.models, args.out, origin)

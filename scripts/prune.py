@@ -12,8 +12,9 @@ from headcount.base.errors import UserError
 from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
+from headcount.base.settings.training_runs import label
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -2,7 +2,7 @@
 
 from headcount.base.command import Flags, script
 from headcount.base.folders import RELEVANCE
-from headcount.base.settings.importance import LrpSettings
+from headcount.base.settings.heads import LrpSettings
 from headcount.heads.relevance import write_relevance
 from headcount.store.model_folder import open_model
 

@@ -6,7 +6,7 @@ Or of several runs, into the folder of each. Pruned heads keep their addresses i
 from headcount.base.command import Flags, path, script
 from headcount.base.errors import UserError
 from headcount.base.folders import ROLES
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.heads.roles import write_roles
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder

@@ -2,8 +2,8 @@
 
 from headcount.base.command import Flags, script
 from headcount.base.folders import TIMING
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.deployment.speed import write_share_speed
 from headcount.store.model_folder import open_model
 

@@ -5,7 +5,7 @@ Only the split `train` is filtered. Raw files are read where their manifest stan
 
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.settings.data import TextSettings
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.text import write_split
 
 _DRAW = "draw so many of its pairs by this seed, before any filter; without it all are taken"

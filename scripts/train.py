@@ -9,9 +9,8 @@ from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import label
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings, label
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount.store.pair_folder import PairFolder

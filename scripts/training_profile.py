@@ -4,8 +4,8 @@ from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.pruning_profile import by_update, write_training_profile
 from headcount.base.command import MASKING, Flags, path, script
-from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import AblationSettings, RerankSettings
 from headcount.store.model_folder import open_model
 
 CHECKPOINTS = path("--checkpoints", "<update>.safetensors of each", nargs="+")

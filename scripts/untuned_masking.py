@@ -4,9 +4,9 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import write_untuned
 from headcount.base.command import MASKING, Flags, flag, path, script
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_run_flag
+from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.store.model_folder import open_model
 

@@ -5,8 +5,7 @@ import importlib.util
 from collections.abc import Mapping
 from types import ModuleType
 
-from headcount.base.errors import UserError
-from headcount.base.packages import optional_package
+from headcount.base.errors import UserError, optional_package
 
 INSTALLED = "installed"
 

@@ -13,7 +13,7 @@ _HOMES = {
     "HookedSeq2Seq": "headcount_hf.hooks.hooked_seq2seq",
     "measure_importance": "headcount.heads.importance",
     "DecodeSettings": "headcount.base.settings.decode",
-    "ImportanceSettings": "headcount.base.settings.importance",
+    "ImportanceSettings": "headcount.base.settings.heads",
     "UserError": "headcount.base.errors",
     "EnvironmentFault": "headcount.base.errors",
 }

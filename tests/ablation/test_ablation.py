@@ -19,7 +19,7 @@ from script_runner import run_script
 from headcount.ablation.ablation import COLUMNS, all_but_one, single_heads, with_dev
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.addresses import Head
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.model import machine
 from headcount.scoring.bleu import bleu_metric
 

@@ -32,7 +32,7 @@ from headcount.ablation.masking import (
 from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_json
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.ablation import MaskingSettings
+from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.model import machine

@@ -9,7 +9,7 @@ from headcount.ablation.pruning_orders import Curve, all_but_best, importance_se
 from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.heads.measures_files import Measured
 from headcount.scoring.bootstrap import interval
 

@@ -24,8 +24,7 @@ from headcount.ablation.pruning_orders import for_ranking
 from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values, write_head_values
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings, MeasuresSettings
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.heads.more_measures import write_measures

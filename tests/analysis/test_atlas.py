@@ -13,7 +13,7 @@ import pytest
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.frames import HEAD, RUN
 from headcount.analysis.tables.general.atlas import content, histories
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import RunSettings

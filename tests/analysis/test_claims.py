@@ -351,7 +351,7 @@ def test_files_become_frames(tmp_path):
     write(tmp_path, "low/tables/bleu.csv", table.format(3))
     run = {"run": "random-6", "method": "random", "heads": 6}
     write(tmp_path, "e/train/a.x-y/random-6/seed2/run.json", json.dumps(run))
-    slow = {"run": "random-6-rest3", "method": "random", "heads": 6, "rest": 3}
+    slow = {"run": "random-6-rest3", "method": "random", "heads": 6, "cooldown_updates": 3}
     write(tmp_path, "e/train/a.x-y/random-6-rest3/seed2/run.json", json.dumps(slow))
     facts = {"sentences": 100, "rare_sentences": 90, "provenance": {}}
     write(tmp_path, "low/heads/a.x-y/baseline/seed1/roles.json", json.dumps(facts))

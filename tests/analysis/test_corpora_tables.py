@@ -19,7 +19,7 @@ PIECES = {
 }
 WORDS = ("a 2\nb 2\nb@@ 2\nc 1\n", "x 2\ny 2\nz 2\nw 1\n")
 ABOUT = {"src_lang": "en", "tgt_lang": "de", "pretokenised": True, "joint": False, "merges": 0}
-ABOUT |= {"unit": "subwords", "unspaced": "none"}
+ABOUT |= {"unit": "subwords", "unsegmented_scripts": "none"}
 
 
 def write(path, text):

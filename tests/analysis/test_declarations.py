@@ -16,7 +16,7 @@ from headcount.analysis.frames import Data, _parameters
 from headcount.analysis.inputs import INPUTS, OWNERS
 from headcount.analysis.outputs import SHOWN, Output, chapters
 from headcount.analysis.report.page import by_question
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from tests.golden.compare import read_copy
 
 OUTPUTS = [output for chapter in chapters() for output in chapter.outputs]

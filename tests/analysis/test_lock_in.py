@@ -51,7 +51,7 @@ CASES += [(25, 20, [[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]), (25, 26, [[0, 0,
 
 @pytest.mark.parametrize(("updates", "held", "expected"), CASES)
 def test_heads_are_locked_in_over_50_free_updates(updates, held, expected):
-    run = RunSettings(method="importance", heads=1, held=held)
+    run = RunSettings(method="importance", heads=1, warmup_mask_updates=held)
     frame = history_of(SHARES, FLAT, run, updates=updates)
     assert frame["locked"].tolist() == np.ravel(expected).tolist()
 

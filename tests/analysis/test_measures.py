@@ -9,8 +9,9 @@ from headcount.analysis.measures import all_measures, learnt, survival
 from headcount.analysis.published import voita
 from headcount.analysis.roles import KEYS, arrow, classes, encoder_roles, exceeds
 from headcount.analysis.tables.voita.agreement import _compare, agreement, quadrature
-from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.heads import RolesSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import label
 
 BASE = ("p", "baseline", 1)
 HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("enc_self", 1, 0), ("enc_self", 1, 1)]

@@ -17,7 +17,7 @@ from headcount.analysis.tables.michel.pruning import (
     training,
 )
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
 NONE = pd.DataFrame()

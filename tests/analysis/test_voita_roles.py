@@ -19,9 +19,9 @@ from headcount.analysis.tables.voita.roles import (
     rare_word_maps,
     sweeps,
 )
-from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.training_runs import RunSettings
+from headcount.base.settings.heads import RolesSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import RunSettings, label
 
 BASE = ("p", "baseline", 1)
 PRUNED = PrunedSettings.model_validate("gates-enc_self-l0.3")

@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from headcount.base.errors import EnvironmentFault
-from headcount.base.packages import optional_package
+from headcount.base.errors import EnvironmentFault, optional_package
 
 REMEDY = "run: pip install -e ."
 

@@ -12,8 +12,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag, run_as_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label, labels, read_run, write_run
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.runs import PrunedSettings, labels, read_run, write_run
+from headcount.base.settings.training_runs import BASELINE, RunSettings, label
 
 CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")
@@ -28,7 +28,12 @@ trained = st.builds(
     attention_heads=st.none() | st.integers(1, 64),
     dropout=dropouts,
 ) | st.builds(
-    RunSettings, method=st.just("random"), heads=counts, dropout=dropouts, rest=counts, after=counts
+    RunSettings,
+    method=st.just("random"),
+    heads=counts,
+    dropout=dropouts,
+    cooldown_updates=counts,
+    start_update=counts,
 )
 importance = {
     "method": st.just("importance"),
@@ -36,12 +41,12 @@ importance = {
     "dropout": dropouts,
     "probability": shares,
     "decay": shares,
-    "spare": st.none() | st.sampled_from(KINDS),
-    "after": counts,
+    "exclude_kind": st.none() | st.sampled_from(KINDS),
+    "start_update": counts,
 }
 units = st.sampled_from(["sentence", "batch", "position", "token"])
-trained |= st.builds(RunSettings, **importance, signed=st.booleans(), rest=counts)
-trained |= st.builds(RunSettings, **importance, unit=units, held=counts)
+trained |= st.builds(RunSettings, **importance, signed=st.booleans(), cooldown_updates=counts)
+trained |= st.builds(RunSettings, **importance, unit=units, warmup_mask_updates=counts)
 scopes = st.sampled_from(["enc_self", "all"])
 
 

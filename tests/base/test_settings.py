@@ -13,7 +13,8 @@ from pydantic import RootModel, ValidationError
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.settings.data import TextSettings
+from headcount.base.settings.checking import Schema
+from headcount.base.settings.data import TextSettings, contradict, two_letters
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import (
     Experiment,
@@ -22,13 +23,10 @@ from headcount.base.settings.experiment import (
     shared_keys,
 )
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
+from headcount.base.settings.handbook import settings_page
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import Pair, parse_pair
-from headcount.base.settings.reading.handbook import settings_page
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.reading.schema import Schema
-from headcount.base.settings.section import Section
-from headcount.base.settings.text.languages import contradict, two_letters
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import Pair, Section, parse_pair
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 
@@ -99,10 +97,10 @@ def test_scripts_get_the_sizes_of_an_imported_model_alone():
     model = {"imported": "opus", "preset": "small"}
     given = {"pairs": ["multi30k.en-de"], "text": {"normal_form": "none"}, "model": model}
     found = Experiment(**given)
-    assert found.model.as_it_is and not Experiment(pairs=["a.b-c"]).model.as_it_is
+    assert found.model.frozen and not Experiment(pairs=["a.b-c"]).model.frozen
     assert as_flags(found.section("model")) == as_flags(ModelSettings(preset="small"))
     tuned = {"model": model | {"fine_tune": True}, "runs": ["baseline", "impt-6"], "seeds": [1, 2]}
-    assert not Experiment(**given | tuned).model.as_it_is
+    assert not Experiment(**given | tuned).model.frozen
 
 
 def test_the_page_names_every_key_once():

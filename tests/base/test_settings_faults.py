@@ -10,7 +10,7 @@ from pydantic import RootModel
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.pretrained import load_models
-from headcount.base.settings.reading.reader import read_settings
+from headcount.base.settings.reader import read_settings
 
 SHA256 = "1b" * 32
 HUB = f"hub: a/b, revision: {'0a' * 20}"
@@ -125,15 +125,15 @@ runs: [3]                                           | 2 runs[0]         |
 runs: [randon-12.5%]                                | 2 runs[0]         | nearest: random-12.5%
 runs: [random-]                                     | 2 runs[0]         |
 runs: [impt-6-postion]                              | 2 runs[0]         | unit
-runs: [impt-6-spare_decself]                        | 2 runs[0]         | spare
+runs: [impt-6-spare_decself]                        | 2 runs[0]         | exclude_kind
 runs: [impt-6-p2]                                   | 2 runs[0]         | probability
 runs: [impt-6-p0.5-p0.5]                            | 2 runs[0]         | probability
-runs: [impt-6-held]                                 | 2 runs[0]         | held
+runs: [impt-6-held]                                 | 2 runs[0]         | warmup_mask_updates
 runs: [../random-6]                                 | 2 runs[0]         |
 runs: [random-6-p0.5]                               | 2 runs[0]         | probability
 runs: [baseline-signed]                             | 2 runs[0]         | signed
 runs: [impt-6-signed-batch]                         | 2 runs[0]         | unit
-runs: [impt-6-held9-rest3]                          | 2 runs[0]         | rest
+runs: [impt-6-held9-rest3]                          | 2 runs[0]         | cooldown_updates
 runs: [baseline,; random-145]                       | 3 runs[1]         | 144
 runs: [impt-100-spare_dec_self]                     | 2 runs[0]         | 96
 runs: [impt-37-rest3]                               | 2 runs[0]         | 36
@@ -150,6 +150,11 @@ runs: [{method: random, heads: 3, share: 5%}]       | 2 runs[0]         | share
 runs: [{method: random, share: 12.5}]               | 2 runs[0].share   |
 runs: [{method: random, share: a lot}]              | 2 runs[0].share   |
 runs: [{method: random, share: 101%}]               | 2 runs[0]         |
+runs: [{method: importance, heads: 6, rest: 3}]     | 2 runs[0].rest    | now cooldown_updates
+runs:;  - {method: importance, heads: 6, held: [9]} | 3 runs[0].held    | now warmup_mask_updates
+runs: [{method: random, heads: 6, after: 9}]        | 2 runs[0].after   | now start_update
+runs: [{method: random, heads: 6, spare: dec_self}] | 2 runs[0].spare   | now exclude_kind
+bpe: {unspaced: jieba}                              | 2 bpe.unspaced    | now unsegmented_scripts
 ablation: {runs: [impt-3]}                          | 2 ablation.runs   | impt-3
 ablation: {updates: [3]}                            | 2 ablation.updates |
 ablation: {timed: [50, 25]}                         | 2 ablation.timed  |

@@ -6,8 +6,8 @@ import pytest
 from fault_places import places
 
 from headcount.base.errors import UserError
+from headcount.base.settings import corpora
 from headcount.base.settings.experiment import experiment_names, load_experiment
-from headcount.base.settings.text import corpora
 
 CONFIG = Path(__file__).parents[2] / "config"
 HASH = "0123456789abcdef" * 4

@@ -14,10 +14,10 @@ from script_runner import run_script
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.settings import corpora
+from headcount.base.settings.corpora import WORDS
 from headcount.base.settings.data import BpeSettings, TextSettings
-from headcount.base.settings.text import corpora
-from headcount.base.settings.text.corpora import WORDS
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.bpe import join_pieces, segment_corpus
 from headcount.data.entailment import read_pairs
 from headcount.data.fetching import transfer

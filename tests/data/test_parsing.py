@@ -72,15 +72,15 @@ def test_models_that_are_there_are_not_fetched_again(stanza, tmp_path):
 
 
 def test_words_without_spaces_are_those_that_the_models_read(stanza, tmp_path, capsys):
-    """By default a character each, as `bpe.unspaced` has them; stanza calls Chinese zh-hans."""
+    """By default each character is a word; stanza calls Chinese zh-hans."""
     assert run(tmp_path, "我们用 Python 写。\n", "zh") == 0
     assert stanza == [("zh", "1.15.0"), [["我", "们", "用", "Python", "写", "。"]]]
     about = json.loads((tmp_path / "t.json").read_text())
     assert list(about["models"]) == ["zh-hans/m.pt"]
-    assert about["provenance"]["settings"]["unspaced"] == "characters"
-    assert run(tmp_path, "我们用 Python 写\n", "zh", "--unspaced", "none") == 0
+    assert about["provenance"]["settings"]["unsegmented_scripts"] == "characters"
+    assert run(tmp_path, "我们用 Python 写\n", "zh", "--unsegmented-scripts", "none") == 0
     assert stanza[2:] == [[["我们用", "Python", "写"]]]  # and nothing is fetched again
-    assert run(tmp_path, "a\n", "zh", "--unspaced", "jeiba") == 2
+    assert run(tmp_path, "a\n", "zh", "--unsegmented-scripts", "jeiba") == 2
     assert "'jeiba' (choose from " in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ import pytest
 from workflow_modules import load
 
 from headcount.base.errors import UserError
-from headcount.base.settings.text.corpora import load_corpora
+from headcount.base.settings.corpora import load_corpora
 
 HASH = "0123456789abcdef" * 4
 TEXT = f"""\

@@ -3,7 +3,7 @@
 import torch
 from small_models import TEXT, make_model
 
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.deployment.importance_speed import epoch_of
 
 

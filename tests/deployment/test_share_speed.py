@@ -8,8 +8,8 @@ from masked_run import DECODE, MODEL, masked_inputs
 from script_runner import run_script
 
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import SpeedSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.deployment import speed
 from headcount.deployment.speed import write_share_speed
 from headcount.model import machine

@@ -8,7 +8,8 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.golden.frozen import members, small
+from tests.golden.frozen import ROOT, members, small
+from tests.golden.renamed import rename
 
 SUMS = Path(__file__).parent / "sums.csv"
 COPIES = Path(__file__).parent / "copies"
@@ -72,7 +73,7 @@ def verdicts(
     differing = [p for p, content in made.items() if p in sums and _sum(content) != sums[p]]
     old, notes = golden() if differing else {}, []
     for path in differing:
-        cells = list(_cells(old[path], made[path]))
+        cells = list(_cells(rename(path, old[path], ROOT), made[path]))
         (faults if cells else notes).append(f"{path}: {cells[0] if cells else _CLOSE}")
     return faults, notes
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.frozen import ROOT
+from tests.golden.renamed import rename
 
 _PLAN = """
 import json, sys
@@ -46,7 +47,7 @@ def make_outputs(
             _prepare(experiment, folder)
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
+            (folder / path).write_bytes(rename(path, content, root))
         return _make_all(experiment, jobs, folder)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_models import TEXT, UNEVEN, make_model, token_slopes
 
 from headcount.base.addresses import HeadGrid
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.heads.fisher import rearranged, stays
 from headcount.heads.importance import measure_importance
 from headcount.heads.more_measures import Passes

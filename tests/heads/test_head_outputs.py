@@ -5,7 +5,7 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model, one_pair
 
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.data.batches import collate
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.more_measures import HeadOutputs, Passes

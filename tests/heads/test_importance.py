@@ -6,7 +6,7 @@ import torch
 from small_models import TEXT, UNEVEN, attention_of, make_model, one_pair, token_slopes
 
 from headcount.base.addresses import HeadGrid
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads.importance import batch_importance, measure_importance, normalise_layers
 from headcount.model.loss import token_losses

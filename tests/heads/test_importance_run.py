@@ -13,7 +13,7 @@ from small_run import segment
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.heads.drawn_text import read_drawn

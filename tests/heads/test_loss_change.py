@@ -5,7 +5,7 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import collate
 from headcount.heads.importance import measure_importance
 from headcount.heads.loss_change import measure_loss_change

@@ -11,7 +11,7 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.errors import UserError
 from headcount.base.files import write_csv
 from headcount.base.head_values import read_head_values, write_head_values
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.fisher import stays
 from headcount.heads.importance import measure_importance

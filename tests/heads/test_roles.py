@@ -16,7 +16,7 @@ from planted import (
     planted_model,
 )
 
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import in_order
 from headcount.heads import head_measures
 from headcount.heads.head_measures import (

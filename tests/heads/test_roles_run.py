@@ -18,8 +18,7 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.data import BpeSettings
-from headcount.base.settings.importance import LrpSettings
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import LrpSettings, RolesSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned
 from headcount.data.vocabulary import UNK, Vocabulary

@@ -25,8 +25,8 @@ from typing import Any
 
 import sacremoses
 
-from headcount.base.settings.text.corpora import WORDS, Corpus
-from headcount.base.settings.text.sources import Draw, File, Source
+from headcount.base.settings.corpora import WORDS, Corpus
+from headcount.base.settings.sources import Draw, File, Source
 
 PAIRS = 60
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

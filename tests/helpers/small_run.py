@@ -11,9 +11,9 @@ from project_copy import timeless
 
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings, label
 from headcount.data.bpe import segment_corpus
 from headcount.data.synthetic.corpus import write_corpus
 from headcount.data.text import write_split

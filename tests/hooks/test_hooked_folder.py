@@ -21,7 +21,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_csv, read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import GenerateSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.store.pair_folder import PairFolder

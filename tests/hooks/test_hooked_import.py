@@ -8,7 +8,7 @@ import torch
 from small_hooked import small_hooked, small_text
 from small_pretrained import KINDS, UNKNOWN, saved_pretrained
 
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, in_order

@@ -8,7 +8,7 @@ import torch
 from small_hooked import EAGER_ONLY, HOOKED, IMPORTABLE, small_hooked, small_text
 
 from headcount.base.errors import UserError
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import batch_importance, measure_importance
 from headcount.model.loss import summed_loss, token_losses
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq

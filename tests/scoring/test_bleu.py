@@ -17,7 +17,7 @@ from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256
-from headcount.base.settings.text.languages import SCORED_BY_EXTRA
+from headcount.base.settings.data import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import score_corpus, score_files, tokenised_bleu

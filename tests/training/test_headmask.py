@@ -10,7 +10,7 @@ from small_models import TEXT, UNEVEN, make_model, token_slopes
 
 from headcount.analysis.collapse import masking_updates
 from headcount.base.addresses import HeadGrid
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import collate, in_order

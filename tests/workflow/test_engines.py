@@ -20,9 +20,9 @@ from shared_results import (
     fresh_clone,
 )
 
+from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.experiment import experiment_names
 from headcount.base.settings.pretrained import load_models
-from headcount.base.settings.text.corpora import load_corpora
 
 pytestmark = pytest.mark.slow
 
@@ -219,7 +219,9 @@ def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
             (clone.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (clone.folder / path).touch()  # text of one's own, which a plan asks to be there
     # Nor is jieba here, which a plan asks for as well.
-    clone.change("config/headmask_zh.yaml", "unspaced: jieba", "unspaced: characters")
+    clone.change(
+        "config/headmask_zh.yaml", "unsegmented_scripts: jieba", "unsegmented_scripts: characters"
+    )
     for model in load_models(clone.folder / "config" / "models.yaml").values():
         if model.path:
             (clone.folder / model.path).mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ OWN = "mine:\n  licence: private\n  citation: none\n  splits:\n" + "".join(
     + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in LANGUAGES)
     for split in ("train", "dev", "test")
 ) + "  trees: {gold: {language: ja, path: own/trees.conllu}}\n"  # fmt: skip
-JIEBA = "bpe: {unspaced: jieba}\n"
+JIEBA = "bpe: {unsegmented_scripts: jieba}\n"
 TREES = "roles: {trees: [mine.gold]}\n"
 A, B = (  # SHA-256 of "a\n" and "b\n" by coreutils
     "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7",
@@ -151,7 +151,9 @@ def test_f53_a_missing_jieba_is_refused_before_any_job_and_not_in_a_dry_run(own,
     own("mine.ko-en", JIEBA)
     own(pair)
     own(pair, JIEBA, dry=True)
-    with pytest.raises(EnvironmentFault, match=r"bpe.unspaced: jieba finds the words of Chinese"):
+    with pytest.raises(
+        EnvironmentFault, match=r"bpe.unsegmented_scripts: jieba finds the words of Chinese"
+    ):
         own(pair, JIEBA)
     Path("config/corpora.yaml").write_text(f"{OWN}  pretokenised: true\n")
     own(pair, JIEBA)  # words stand between spaces

@@ -9,10 +9,10 @@ from workflow_modules import load
 
 from headcount.analysis.outputs import chapters
 from headcount.base.errors import UserError
+from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.experiment import load_experiment
-from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
-from headcount.base.settings.text.corpora import load_corpora
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings, label
 
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
 IMPT = RunSettings(method="importance", heads=6)

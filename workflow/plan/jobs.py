@@ -74,7 +74,7 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
 
 def _runs(plan: Plan) -> Mapping[str, list[str]]:
     """Return the runs of the rules that have not all training runs."""
-    named, unchanged = plan.pruning.named, plan.settings.model.as_it_is
+    named, unchanged = plan.pruning.named, plan.settings.model.frozen
     return {
         "train": [] if unchanged else plan.runs,
         "imported_run": plan.runs if unchanged else [],

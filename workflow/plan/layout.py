@@ -9,9 +9,9 @@ from pathlib import Path
 
 from headcount.base.fingerprint import code, digest
 from headcount.base.folders import DESCRIPTION, WEIGHTS
-from headcount.base.settings.names import parse_pair
-from headcount.base.settings.text.corpora import WORDS, Corpus
-from headcount.base.settings.text.sources import File
+from headcount.base.settings.corpora import WORDS, Corpus
+from headcount.base.settings.section import parse_pair
+from headcount.base.settings.sources import File
 
 Wildcards = Mapping[str, str]  # some of phase, pair, run and seed
 

@@ -21,7 +21,7 @@ class Outputs:
         self._plan = plan
         self._measures = [Path(rule.output[0]).stem for rule in measuring(plan, rules)]
         self._runs = _runs_by_owner(plan)
-        self._none = OF_TRAINING if plan.settings.model.as_it_is else ()
+        self._none = OF_TRAINING if plan.settings.model.frozen else ()
         kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.outputs]

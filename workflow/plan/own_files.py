@@ -18,10 +18,10 @@ from headcount.base.folders import (
     SIDES,
     TRAINING,
 )
+from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.names import check_own_file, parse_pair, require
 from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
-from headcount.base.settings.text.corpora import Corpus
+from headcount.base.settings.section import check_own_file, parse_pair, require
 
 
 class OwnFiles:

@@ -8,22 +8,26 @@ from plan.own_files import Classifiers, Imported, OwnFiles
 from plan.pruning import Pruning
 
 from headcount.base.folders import ENTAILMENT_PARTS
-from headcount.base.settings.ablation import RerankSettings
-from headcount.base.settings.data import LetterSettings, SpellingSettings
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.experiment import Experiment, load_experiment
-from headcount.base.settings.flags import as_flags, run_as_flag
-from headcount.base.settings.names import parse_pair
-from headcount.base.settings.runs import label, labels
-from headcount.base.settings.text.corpora import (
+from headcount.base.settings.corpora import (
     Corpus,
     ablation_tests,
     check_corpora,
     load_corpora,
     test_sets,
 )
-from headcount.base.settings.text.languages import SCORED_BY_EXTRA, two_letters
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.data import (
+    SCORED_BY_EXTRA,
+    LetterSettings,
+    SpellingSettings,
+    two_letters,
+)
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.flags import as_flags, run_as_flag
+from headcount.base.settings.heads import RerankSettings
+from headcount.base.settings.runs import labels
+from headcount.base.settings.section import parse_pair
+from headcount.base.settings.training_runs import BASELINE, label
 from headcount.data.words import uses_jieba
 
 CONFIG = Path("config")
@@ -87,7 +91,9 @@ class Plan:
         self.classifiers.check_library()
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
-                uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
+                uses_jieba(
+                    language, self._is_tokenised(corpus), self.settings.bpe.unsegmented_scripts
+                )
 
     def name_runs(self) -> None:
         """Set the names of training runs, pruned runs, and runs that are ablated, by their use.
@@ -215,7 +221,11 @@ class Plan:
 
     def words(self, w: Wildcards) -> list[str]:
         """Return how the target is split into words, as flags."""
-        return [*self.pretokenised(w), "--unspaced", self.settings.bpe.unspaced]
+        return [
+            *self.pretokenised(w),
+            "--unsegmented-scripts",
+            self.settings.bpe.unsegmented_scripts,
+        ]
 
     def _is_tokenised(self, corpus: str) -> bool:
         return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

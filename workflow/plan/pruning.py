@@ -4,9 +4,9 @@ from plan.layout import Layout, Wildcards
 
 from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.runs import RANDOM_WEIGHTS, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE, label
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; benchmarks.headmask_cost: 0.6 to 0.65
@@ -102,8 +102,10 @@ class Pruning:
             run = self.runs[name]
             anew = run.from_none or run.method == "scratch"
             return self.from_scratch().updates if anew else settings.gates.updates
-        if settings.model.as_it_is:
+        if settings.model.frozen:
             return 0
         run = self.trained[name]
-        measured = max(settings.train.updates - run.after, 0) if run.method == "importance" else 0
+        measured = (
+            max(settings.train.updates - run.start_update, 0) if run.method == "importance" else 0
+        )
         return settings.train.updates + FIRST_PASS * run.probability * measured

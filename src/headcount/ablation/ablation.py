@@ -18,7 +18,7 @@ from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_csv, write_result
 from headcount.base.ranking import Heads
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.heads import AblationSettings
 
 COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCORE_COLUMNS)
 DEV = "dev"

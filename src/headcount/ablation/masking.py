@@ -16,8 +16,9 @@ from headcount.ablation.masked_bleu import (
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
-from headcount.base.settings.ablation import MaskingSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.heads import MaskingSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import label
 from headcount.heads.importance import read_importance
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder

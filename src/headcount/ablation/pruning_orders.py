@@ -10,8 +10,7 @@ import torch
 from headcount.ablation.masked_bleu import MaskedInputs, Point
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.ranking import Heads, drawn_heads, head_masks, rank_heads, step_sets
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.fisher import rearranged
 from headcount.heads.importance import measure_importance, normalise_layers

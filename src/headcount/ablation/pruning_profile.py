@@ -31,8 +31,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.head_values import head_rows
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import AblationSettings, ImportanceSettings
 from headcount.heads.importance import read_importance
 from headcount.heads.measures_files import beside, read_mean_outputs, read_measures
 from headcount.model.removal import set_means

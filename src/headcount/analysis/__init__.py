@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import RootModel
 
-from headcount.base.settings.reading.reader import read_settings
+from headcount.base.settings.reader import read_settings
 
 
 def read_beside(module: str, content: Any = dict[str, Any]) -> Any:

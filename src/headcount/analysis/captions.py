@@ -74,7 +74,7 @@ def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     model, rows = settings["model"], ours(frame)
     if rows.empty:
         return ["This experiment has no such pair."]
-    trained = "without training" if model.as_it_is else "fine-tuned here"
+    trained = "without training" if model.frozen else "fine-tuned here"
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
     names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"

@@ -51,11 +51,11 @@ def late_frequencies(masks: pd.DataFrame, trained_runs: Runs) -> pd.Series:
 
 def masking_updates(run: RunSettings, seed: int, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the number of updates that mask any head in each interval, from last updates."""
-    if (run.probability == 1 and not run.after) or not len(ends):
+    if (run.probability == 1 and not run.start_update) or not len(ends):
         return sizes
     masks = [
-        run.after < update <= run.rule_from
-        or update > run.after
+        run.start_update < update <= run.rule_from
+        or update > run.start_update
         and Stream.HEAD_MASK.generator(seed, update).random() < run.probability
         for update in range(1, int(max(ends)) + 1)
     ]

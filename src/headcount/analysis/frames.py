@@ -11,9 +11,9 @@ import pandas as pd
 from headcount.analysis.inputs import INPUTS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.runs import Run, label, read_run
+from headcount.base.settings.runs import Run, read_run
 from headcount.base.settings.section import Section
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE, label
 
 BASE = label(BASELINE)  # name of the run that all others are compared with
 RUN = ["pair", "run", "seed"]  # columns that identify one training run

@@ -13,11 +13,15 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from headcount.analysis.inputs import without_groups
-from headcount.base.settings.ablation import AblationSettings, RerankSettings
-from headcount.base.settings.importance import ImportanceSettings, LrpSettings
+from headcount.base.settings.heads import (
+    AblationSettings,
+    ImportanceSettings,
+    LrpSettings,
+    RerankSettings,
+    RolesSettings,
+)
 from headcount.base.settings.pretrained import ExperimentModel
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import GatesSettings
 

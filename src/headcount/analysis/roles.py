@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.analysis.frames import HEAD, RUN, Data
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.data.lines import clean_lines
 
 KEYS = [*RUN, *HEAD]

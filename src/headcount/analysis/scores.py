@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.analysis.frames import BASE, RUN, Facts, grouped, run_of
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 from headcount.data.lines import clean_lines
 from headcount.scoring.bootstrap import judge_systems, resample_bleu
 

@@ -72,7 +72,7 @@ def _manifest(text: str) -> Path:
 
 
 MANIFEST = flag("--out", "<folder>/manifest.json to write", type=_manifest)
-_UNSPACED = BpeSettings.model_fields["unspaced"]
+_UNSPACED = BpeSettings.model_fields["unsegmented_scripts"]
 _SHARED: dict[str, dict[str, Any]] = dict([
     path("--model", "folder of the model"),
     path("--init-from", "folder of the model to prune"),
@@ -92,7 +92,7 @@ _SHARED: dict[str, dict[str, Any]] = dict([
     path("--raw", "manifest.json of the corpus"),
     path("--source", "text, a sentence on each line"),
     flag("--pretokenised", "text is tokenised already", action="store_true", default=False),
-    flag("--unspaced", "words of scripts without spaces, as in the settings under bpe",
+    flag("--unsegmented-scripts", "words of scripts without spaces, as in the settings under bpe",
          choices=get_args(_UNSPACED.annotation), default=_UNSPACED.default),
     flag("--src-lang", "source language, such as en"),
     flag("--tgt-lang", "target language, such as de"),
@@ -105,7 +105,7 @@ _SHARED: dict[str, dict[str, Any]] = dict([
 ])  # fmt: skip
 TRAINING = ("--bpe", "--seed", "--state", "--save-seconds", "--run")
 """Flags of all scripts that train a model."""
-WORDS = ("--pretokenised", "--unspaced")
+WORDS = ("--pretokenised", "--unsegmented-scripts")
 """Flags of all scripts that cut plain text into words."""
 MASKING = ("--model", "--bpe", "--text")
 """Flags of all scripts that translate with heads of one model masked."""

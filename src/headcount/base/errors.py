@@ -1,5 +1,8 @@
 """Faults that are not bugs. A message says what was expected, what was found, where, what to do."""
 
+import importlib
+from types import ModuleType
+
 
 class HeadcountError(Exception):
     """Base of the faults a command reports in plain words, without a traceback."""
@@ -36,3 +39,17 @@ class Interrupted(HeadcountError):
         """Take the signal's number. The exit code is the shell's, 128 + number."""
         super().__init__(f"stopped by signal {number}; the same command goes on from here")
         self.exit_code = 128 + number
+
+
+def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
+    """Return an imported package. Raises EnvironmentFault if it cannot be imported.
+
+    The message names `wanted`, such as "predicted trees", and the `remedy`.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as fault:
+        lacks = isinstance(fault, ModuleNotFoundError) and fault.name == name
+        reason = "it not installed" if lacks else f"that it cannot be imported ({fault})"
+        message = f"{wanted}: expected the package {name}, found {reason}; {remedy}"
+        raise EnvironmentFault(message) from fault

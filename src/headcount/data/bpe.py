@@ -177,7 +177,7 @@ def segment_corpus(
     separated by spaces, line i of the text in line i) and, last, `segmentation.json`. Of several
     references the first is cut. `spelt`: the normalisation of the text. Returns merges by side.
     """
-    tokenisers = [Tokeniser(name, pretokenised, settings.unspaced) for name in languages]
+    tokenisers = [Tokeniser(name, pretokenised, settings.unsegmented_scripts) for name in languages]
     counts = [
         Counter(word for line in clean_lines(path) for word in tokeniser.split(line))
         for path, tokeniser in zip(train, tokenisers, strict=True)
@@ -237,7 +237,7 @@ def _segmenter(
         normalise = read_normaliser(about, _AS_READ)  # the model has a normal form of its own
         marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, normalise)
-    tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
+    tokeniser = Tokeniser(language, about["pretokenised"], about["unsegmented_scripts"])
     cutter = make_cutter(about["unit"], codes.decode("utf-8"))
     return Segmenter(tokeniser, cutter, vocabulary, read_normaliser(about, _SPELT))
 

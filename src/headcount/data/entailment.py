@@ -9,8 +9,8 @@ from typing import NamedTuple
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 from headcount.base.random_streams import Stream
+from headcount.base.settings.corpora import ENTAILMENT
 from headcount.base.settings.pretrained import EntailmentSettings
-from headcount.base.settings.text.corpora import ENTAILMENT
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import find_file, read_manifest
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.formats.markup import elements, read_segments, shown_key
 from headcount.data.formats.sentences import KEYED, read_sentences
 from headcount.data.lines import LineTally

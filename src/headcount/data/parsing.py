@@ -7,9 +7,8 @@ CoNLL-U and can be named as a treebank in corpora.yaml.
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import EnvironmentFault, UserError, lacks_memory
+from headcount.base.errors import EnvironmentFault, UserError, lacks_memory, optional_package
 from headcount.base.files import read_json, sha256, write_json, write_text
-from headcount.base.packages import optional_package
 from headcount.base.settings.data import SpellingSettings
 from headcount.data.normalisation import normaliser
 from headcount.data.text import read_clean

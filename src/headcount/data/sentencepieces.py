@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, optional_package
 from headcount.base.folders import SIDES
-from headcount.base.packages import optional_package
 from headcount.data.normalisation import Normalise
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect, restore

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
-from headcount.base.settings.text.sources import Draw
+from headcount.base.settings.sources import Draw
 from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.normalisation import normaliser

@@ -19,7 +19,7 @@ from conllu.exceptions import ParseException
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
-from headcount.base.settings.roles import relation_fault
+from headcount.base.settings.heads import relation_fault
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
 from headcount.data.sentencepieces import RunningPieces

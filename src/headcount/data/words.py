@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import regex
 
 from headcount.base.errors import EnvironmentFault
-from headcount.base.settings.text.languages import two_letters
+from headcount.base.settings.data import two_letters
 from headcount.data.vocabulary import SPECIALS
 
 SEPARATOR = "@@"
@@ -40,15 +40,15 @@ class Tokeniser:
     general rules. Nothing is escaped, so `&amp;` stays as it is.
     """
 
-    def __init__(self, language: str, pretokenised: bool, unspaced: str):
-        """`unspaced`: the way to find words in scripts without spaces, as in `BpeSettings`.
+    def __init__(self, language: str, pretokenised: bool, unsegmented_scripts: str):
+        """`unsegmented_scripts`: the key of `BpeSettings`.
 
         Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
         self._moses = self._jieba = None
-        self._unspaced = unspaced != "none" and not pretokenised
-        if uses_jieba(language, pretokenised, unspaced):
+        self._unspaced = unsegmented_scripts != "none" and not pretokenised
+        if uses_jieba(language, pretokenised, unsegmented_scripts):
             import jieba  # here, because few languages need it
 
             jieba.setLogLevel(logging.WARNING)
@@ -81,13 +81,13 @@ class Tokeniser:
         return _INNER_SPACE.sub("", line) if self._unspaced else line
 
 
-def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
+def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> bool:
     """Return True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault without jieba."""
-    uses = unspaced == "jieba" and two_letters(language) == "zh" and not pretokenised
+    uses = unsegmented_scripts == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
         raise EnvironmentFault(
-            "bpe.unspaced: jieba finds the words of Chinese and is not installed; pip install -e "
-            "'.[zh]', or take characters"
+            "bpe.unsegmented_scripts: jieba finds the words of Chinese and is not installed; "
+            "pip install -e '.[zh]', or take characters"
         )
     return uses
 

@@ -9,7 +9,7 @@ import torch
 
 from headcount.base.files import write_result
 from headcount.base.settings.decode import SpeedSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.deployment.speed import time_in_turns
 from headcount.heads.drawn_text import read_drawn

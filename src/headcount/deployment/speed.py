@@ -12,8 +12,8 @@ from headcount.ablation.pruning_orders import for_ranking, least_important
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import head_masks
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
+from headcount.base.settings.heads import AblationSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
 from headcount.heads.importance import read_importance

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_result
 from headcount.base.head_values import COLUMNS, Statistics, head_rows
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer

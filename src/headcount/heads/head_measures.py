@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import COLUMNS
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 

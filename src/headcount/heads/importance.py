@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.heads.drawn_text import Done, write_measured
 from headcount.heads.slopes import measured, multipliers, sentence_slopes

@@ -13,7 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.random_streams import Stream
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.heads.drawn_text import Done, write_measured
 from headcount.model.layers import Memory

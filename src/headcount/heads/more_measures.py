@@ -17,7 +17,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.files import write_result
-from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.heads import measures_files as files

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS, head_rows
-from headcount.base.settings.importance import LrpSettings
+from headcount.base.settings.heads import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention

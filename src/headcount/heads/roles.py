@@ -18,7 +18,7 @@ from tqdm import tqdm
 from headcount.base.addresses import Head
 from headcount.base.files import write_csv, write_json
 from headcount.base.head_values import COLUMNS, head_rows
-from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.trees import AlignedTree, read_aligned

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.heads.drawn_text import Done
 from headcount.model.loss import summed_loss

@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.data.lines import LineTally, references

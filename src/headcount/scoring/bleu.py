@@ -11,7 +11,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256
-from headcount.base.settings.text.languages import (
+from headcount.base.settings.data import (
     SCORED_BY_CHARACTERS,
     SCORED_BY_EXTRA,
     two_letters,

@@ -73,16 +73,16 @@ class HeadMask:
 
 
 class MaskN(HeadMask):
-    """Base class of masks of N heads. A masked head rests for `rest` updates (not in the paper).
+    """Base class of masks of N heads. A masked head then rests for `cooldown_updates`.
 
-    The first `after` updates mask none.
+    The first `start_update` updates mask none.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, seed: int):
         self.run = run
         self.seed = seed
         self.size = grid.size
-        maskable = [i for i, head in enumerate(grid.heads()) if head.kind != run.spare]
+        maskable = [i for i, head in enumerate(grid.heads()) if head.kind != run.exclude_kind]
         self.maskable = torch.tensor(maskable).long()
         self.free_from = torch.zeros(grid.size)  # the first update that may mask each head again
 
@@ -92,8 +92,8 @@ class MaskN(HeadMask):
 
     def mask(self, heads: Tensor, update: int) -> list[int]:
         """Return heads as a list, and let them rest after the update."""
-        if self.run.rest:
-            self.free_from[heads] = update + self.run.rest + 1
+        if self.run.cooldown_updates:
+            self.free_from[heads] = update + self.run.cooldown_updates + 1
         return heads.tolist()
 
     def multiplier(self, masked: Sequence[int]) -> Tensor:
@@ -103,7 +103,7 @@ class MaskN(HeadMask):
         return multiplier
 
     def state(self) -> Weights:
-        return {"free_from": self.free_from.clone()} if self.run.rest else {}
+        return {"free_from": self.free_from.clone()} if self.run.cooldown_updates else {}
 
     def restore(self, state: Weights) -> None:
         self.free_from = state.get("free_from", self.free_from).clone()
@@ -117,7 +117,7 @@ class MaskRandom(MaskN):
     """
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        if update <= self.run.after:
+        if update <= self.run.start_update:
             return Choice(self.multiplier([]))
         free = self.free(update)
         draws = Stream.HEAD_MASK.generator(self.seed, update)
@@ -131,7 +131,7 @@ class MaskImportant(MaskN):
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
     keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`,
-    `spare`, `rest`, `held`, `after`.
+    `exclude_kind`, `cooldown_updates`, `warmup_mask_updates`, `start_update`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -142,13 +142,13 @@ class MaskImportant(MaskN):
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """Return the N most important heads of a first pass, equal ones in flat order.
 
-        The first `after` updates make no pass. While `held` lasts, the masked heads are N that were
-        drawn for the whole run. Their importance is measured all the same.
+        The first `start_update` updates make no pass. In the `warmup_mask_updates` after them, the
+        masked heads are N that were drawn for the whole run. Their importance is measured, too.
         """
         held = update <= self.run.rule_from
         draws = Stream.HEAD_MASK.generator(self.seed, update)
         skipped = not held and draws.random() >= self.run.probability
-        if update <= self.run.after or skipped:
+        if update <= self.run.start_update or skipped:
             return Choice(self.multiplier([]))
         first_pass = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + first_pass.importance.float()

@@ -27,8 +27,8 @@ from headcount.ablation.pruning_profile import write_curves
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads, head_masks
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, PruningSteps
-from headcount.base.settings.names import nearest
+from headcount.base.settings.heads import AblationSettings, ClassifierSettings, PruningSteps
+from headcount.base.settings.section import nearest
 from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
 from headcount.scoring.bootstrap import compare_classifiers

@@ -18,8 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.base.errors import EnvironmentFault
-from headcount.base.packages import optional_package
+from headcount.base.errors import EnvironmentFault, optional_package
 from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual

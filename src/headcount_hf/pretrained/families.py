@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
+from headcount.base.settings.checking import checked, keyed
+from headcount.base.settings.data import contradict
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.reading.faults import checked, keyed
 from headcount.base.settings.section import LARGEST, refuse
-from headcount.base.settings.text.languages import contradict
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"

@@ -12,9 +12,8 @@ import safetensors
 import torch
 from torch import nn
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, optional_package
 from headcount.base.folders import CLASSIFIER_SOURCES
-from headcount.base.packages import optional_package
 from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 

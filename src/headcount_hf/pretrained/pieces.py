@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.settings.reading.faults import shown
+from headcount.base.settings.checking import shown
 from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, RunningPieces, make_pieces
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect

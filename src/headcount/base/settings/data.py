@@ -1,5 +1,6 @@
-"""Settings of the steps from raw corpora to subwords, and of the generated corpus."""
+"""Settings of the steps from raw corpora to subwords, and codes of languages."""
 
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -64,7 +65,7 @@ class BpeSettings(Section):
     """One code file and vocabulary for both languages. The model then ties all embeddings."""
     largest: int | None = Field(None, ge=1, le=LARGEST)
     """Largest vocabulary: the most frequent pieces or words, this many; without it all."""
-    unspaced: Literal["characters", "jieba", "none"] = "characters"
+    unsegmented_scripts: Literal["characters", "jieba", "none"] = "characters"
     """Words of a script without spaces: each character (with its marks); words by jieba, for
     Chinese only (`pip install -e '.[zh]'`); or by Moses's rules."""
 
@@ -73,3 +74,42 @@ class BpeSettings(Section):
         """Assumed size of the vocabulary before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)
+
+
+SCORED_BY_EXTRA = ("ja", "ko")
+"""Target languages whose words sacreBLEU finds by a package of the project's extra of that name."""
+SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
+"""Target languages that are written without spaces, and whose words sacreBLEU does not find."""
+
+_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}(_[A-Z]{2})?|\d{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
+# Two letters of languages, and their other codes by ISO 639-2 and 639-3. Names that several
+# languages share, such as ms (Malay, Indonesian), are left out.
+_TABLE = """
+af:afr am:amh ar:ara as:asm az:aze be:bel bg:bul bn:ben bo:bod,tib br:bre bs:bos ca:cat cs:ces,cze
+cy:cym,wel da:dan de:deu,ger el:ell,gre en:eng eo:epo es:spa et:est eu:eus,baq fa:fas,per fi:fin
+fo:fao fr:fra,fre fy:fry ga:gle gd:gla gl:glg gu:guj ha:hau he:heb hi:hin hr:hrv ht:hat hu:hun
+hy:hye,arm id:ind ig:ibo is:isl,ice it:ita ja:jpn jv:jav ka:kat,geo kk:kaz km:khm kn:kan ko:kor
+ku:kur ky:kir la:lat lb:ltz ln:lin lo:lao lt:lit lv:lav mg:mlg mi:mri,mao mk:mkd,mac ml:mal mn:mon
+mr:mar mt:mlt my:mya,bur ne:nep nl:nld,dut no:nor,nob,nno,nb,nn oc:oci or:ori pa:pan pl:pol ps:pus
+pt:por ro:ron,rum ru:rus rw:kin sd:snd si:sin sk:slk,slo sl:slv sn:sna so:som sq:sqi,alb sr:srp
+st:sot su:sun sv:swe sw:swa ta:tam te:tel tg:tgk th:tha tk:tuk tl:tgl tn:tsn tr:tur tt:tat ug:uig
+uk:ukr ur:urd uz:uzb vi:vie wo:wol xh:xho yi:yid yo:yor zh:zho,chi,cmn zu:zul
+"""
+_CODES = dict(entry.split(":") for entry in _TABLE.split())
+_TWO = {code: two for two, codes in _CODES.items() for code in codes.split(",")}
+
+
+def two_letters(language: str) -> str:
+    """Return the two letters of a known language, or another name in lower case.
+
+    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; `my_own` for `my_own`.
+    """
+    base, mark, region = language.partition("_")
+    name = base.lower() if not mark or _REGION.fullmatch(region) else language.lower()
+    return _TWO.get(name, name)
+
+
+def contradict(first: str, second: str) -> bool:
+    """Return whether two names belong to two known languages, whatever their regions are."""
+    codes = {two_letters(name.replace("-", "_")) for name in (first, second)}
+    return len(codes) == 2 and codes <= {*_CODES}

@@ -8,22 +8,36 @@ from pydantic import ConfigDict, Field, ValidationInfo
 from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import SpeedSettings, TranslateSettings
-from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
-from headcount.base.settings.names import NAME, parse_pair, require
+from headcount.base.settings.heads import (
+    AblationSettings,
+    ClassifierSettings,
+    ImportanceSettings,
+    LrpSettings,
+    MaskingSettings,
+    MeasuresSettings,
+    RolesSettings,
+)
 from headcount.base.settings.pretrained import (
     ClassifiersSettings,
     ExperimentModel,
     FineTuningSettings,
 )
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, label, labels
-from headcount.base.settings.section import Faults, Resources, Section, each_once, refuse
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, labels
+from headcount.base.settings.section import (
+    NAME,
+    Faults,
+    Resources,
+    Section,
+    each_once,
+    parse_pair,
+    refuse,
+    require,
+)
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE, label
 
 _OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 
@@ -117,18 +131,18 @@ class Experiment(Section):
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
-        yield f"runs: {late}: expected after + held below train.updates", late
+        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
         yield from self._import_faults()
 
     def _import_faults(self) -> Faults:
         if self.model.imported is None:
             return
-        other = sorted(self.bpe.model_fields_set - {"unspaced"})
+        other = sorted(self.bpe.model_fields_set - {"unsegmented_scripts"})
         fresh = [label(run) for run in self.runs if run.attention_heads]
         fresh += [label(run) for run in self.pruned if run.from_none]
         trained = [label(run) for run in self.runs if run != BASELINE]
-        frozen, advice = self.model.as_it_is, "set model.fine_tune: true"
+        frozen, advice = self.model.frozen, "set model.fine_tune: true"
         yield f"bpe: {other}: the imported model has its own subwords", other
         yield "text.normal_form: expected none", self.text.normal_form != "none"
         yield f"{fresh} would not start from the imported model", fresh

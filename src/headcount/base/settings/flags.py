@@ -9,11 +9,11 @@ import json
 from typing import Any, TypeVar
 
 from headcount.base.errors import UserError
+from headcount.base.settings.checking import Schema, checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.reading.faults import checked, dotted, keyed
-from headcount.base.settings.reading.schema import Schema
-from headcount.base.settings.runs import PrunedSettings, Run, label
+from headcount.base.settings.runs import PrunedSettings, Run
 from headcount.base.settings.section import Section
+from headcount.base.settings.training_runs import label
 
 AnySection = TypeVar("AnySection", bound=Section)
 AnyRun = TypeVar("AnyRun", bound=Run)

@@ -6,9 +6,18 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import NO_BRACES, SHA256, CorpusName, FileName, Language
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.section import LARGEST, Faults, Precision, Section
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import (
+    LARGEST,
+    NO_BRACES,
+    SHA256,
+    CorpusName,
+    Faults,
+    FileName,
+    Language,
+    Precision,
+    Section,
+)
 
 HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
@@ -79,7 +88,7 @@ class ExperimentModel(ModelSettings):
         yield "fine_tune: goes with imported", self.fine_tune is not None and not self.imported
 
     @property
-    def as_it_is(self) -> bool:
+    def frozen(self) -> bool:
         """True if the baseline is an imported model without further training."""
         return self.imported is not None and not self.fine_tune
 

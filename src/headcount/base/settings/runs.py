@@ -6,18 +6,23 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer, ValidationInfo
-from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+)
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json
+from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.reading.faults import checked, keyed
 from headcount.base.settings.section import Faults, Section, each_once, refuse
 from headcount.base.settings.training_runs import (
     BASELINE,
+    NamedSettings,
     RunSettings,
-    label,
     match_name,
     number,
     written,
@@ -26,13 +31,15 @@ from headcount.base.settings.training_runs import (
 RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
 """Name of the start of a run with `from: none`, in tables and figures."""
-_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
-_WORDS |= {"subset": "subset"}
-_NAME = re.compile(r"(?:(scratch|ranked|drawn)-)?(gates)-(\w+)-l([\d.]+)|(subset)-(\w+)-k(\d+)")
-_FORMS = ("gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
+
+_PRUNED_WORDS = {"importance": "ranked", "random": "drawn"}  # of other methods: themselves
+_PRUNED_METHODS = {word: method for method, word in _PRUNED_WORDS.items()}
+_PRUNED_NAME = re.compile(
+    r"(?:(scratch|ranked|drawn)-)?gates-(\w+)-l([\d.]+)|(subset)-(\w+)-k(\d+)"
+)
 
 
-class PrunedSettings(Section):
+class PrunedSettings(NamedSettings):
     """A pruned run: the heads that a model loses, and how the others were chosen."""
 
     method: Literal["gates", "scratch", "importance", "random", "subset"]
@@ -48,11 +55,6 @@ class PrunedSettings(Section):
     init_from: RunSettings | Literal["none"] = Field(BASELINE, alias="from")
     """The training run whose model is pruned (`baseline` if left out); or `none`: gates from random
     weights, trained by `train` with nothing frozen, for `train.updates` + `gates.updates`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return _read_name(given) if isinstance(given, str) else given
 
     def _faults(self) -> Faults:
         subset, fresh = self.method == "subset", self.from_none
@@ -74,18 +76,18 @@ class PrunedSettings(Section):
         """The short name, as in paths: `scratch-gates-all-l0.01-from-impt-6`."""
         size = f"k{self.heads}" if self.method == "subset" else f"l{written(self.lambda_)}"
         parts = [self.word, *["gates"] * (self.word not in ("gates", "subset")), self.scope, size]
-        start = "none" if self.from_none else label(self.init_from)
+        start = "none" if self.from_none else self.init_from.label
         return "-".join([*parts, *["from", start] * (start != "baseline")])
 
     @property
     def start(self) -> str:
         """Name of the start in tables: a training run, or random weights."""
-        return RANDOM_WEIGHTS if self.from_none else label(self.init_from)
+        return RANDOM_WEIGHTS if self.from_none else self.init_from.label
 
     @property
     def word(self) -> str:
         """Name of the method in names and tables: gates, scratch, ranked, drawn or subset."""
-        return _WORDS[self.method]
+        return _PRUNED_WORDS.get(self.method, self.method)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -106,19 +108,19 @@ class PrunedSettings(Section):
         """Return the run with numbers in place of shares. Raises ValueError for too many heads."""
         most = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
         wrong = (self.heads or 0) > most
-        refuse((f"run {label(self)!r}: expected at most {most} heads of the scope", wrong))
+        refuse((f"run {self.label!r}: expected at most {most} heads of the scope", wrong))
         start = self.init_from if self.from_none else self.init_from.counted(model)
         return self.model_copy(update={"init_from": start})
 
-
-def _read_name(text: str) -> dict[str, Any]:
-    """Return the settings of the pruned run that a person named. Raises ValueError."""
-    name, *starts = text.split("-from-", 1)
-    word, gates, scope, lambda_, subset, all_or_one, heads = match_name(_NAME, name, *_FORMS)
-    method = next(m for m, w in _WORDS.items() if w == (subset or word or gates))
-    size = {"heads": int(heads)} if heads else {"lambda": number(lambda_)}
-    start = {"from": starts[0]} if starts else {}
-    return {"method": method, "scope": scope or all_or_one, **size, **start}
+    @classmethod
+    def _read_name(cls, text: str) -> dict[str, Any]:
+        name, *starts = text.split("-from-", 1)
+        forms = ("gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
+        word, scope, lambda_, subset, of_subset, heads = match_name(_PRUNED_NAME, name, *forms)
+        size = {"heads": int(heads)} if heads else {"lambda": number(lambda_)}
+        start = {"from": starts[0]} if starts else {}
+        method = _PRUNED_METHODS.get(word, subset or word or "gates")
+        return {"method": method, "scope": scope or of_subset, **size, **start}
 
 
 Run = RunSettings | PrunedSettings
@@ -126,22 +128,22 @@ Run = RunSettings | PrunedSettings
 
 def labels(runs: list[Run]) -> list[str]:
     """Return the name of each run."""
-    return [label(run) for run in runs]
-
-
-def _swept(entry: Any) -> list[Any]:
-    """Return the runs of an entry: one, or all combinations of the lists in a mapping."""
-    if not isinstance(entry, dict):
-        return [entry]
-    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
-    refuse(("expected a value, or a list of at least one, found []", [] in choices))
-    return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
+    return [run.label for run in runs]
 
 
 def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:
     """Return runs in one spelling, once the model is known that stands above in the file."""
     model = info.data.get("model")
     return list(runs) if model is None else [run.counted(model) for run in runs]
+
+
+def _combinations(entry: Any) -> list[Any]:
+    """Return the runs of an entry: one, or all combinations of the lists in a mapping."""
+    if not isinstance(entry, dict):
+        return [entry]
+    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
+    refuse(("expected a value, or a list of at least one, found []", [] in choices))
+    return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
 
 
 def _flat(entries: list[list[Run]]) -> list[Run]:
@@ -152,13 +154,13 @@ def _flat(entries: list[list[Run]]) -> list[Run]:
 
 def _list_of(kind: type[Section]) -> Any:
     """Return the type of a list whose entries are mappings or short names."""
-    several = BeforeValidator(_swept, json_schema_input_type=str | kind)
+    several = BeforeValidator(_combinations, json_schema_input_type=str | kind)
     entry = Annotated[list[kind], several, AfterValidator(counted)]
     return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
 
 
 def _check_trained(runs: list[RunSettings]) -> list[RunSettings]:
-    other = [label(run) for run in runs if run.attention_heads is not None]
+    other = [run.label for run in runs if run.attention_heads is not None]
     refuse((f"{other} need the run 'baseline' in `runs`", other and BASELINE not in runs))
     return runs
 
@@ -168,7 +170,7 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
         starts, start = info.data["runs"], BASELINE if run.from_none else run.init_from
         needed = [start] * (start not in starts)
         needed += [other for other in (run.gates_run, run.control) if other not in pruned]
-        refuse((f"{label(run)!r} needs the runs {labels(needed)}; add them", needed))
+        refuse((f"{run.label!r} needs the runs {labels(needed)}; add them", needed))
     return pruned
 
 
@@ -180,7 +182,7 @@ PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]
 def write_run(folder: Path, run: Run) -> None:
     """Write `run.json`: under `run` the label, then every key of the run's settings."""
     settings = run.model_dump(by_alias=True, exclude_none=True)
-    write_json(folder / RUN_FILE, {"run": label(run), **settings})
+    write_json(folder / RUN_FILE, {"run": run.label, **settings})
 
 
 def read_run(path: Path) -> Run:

@@ -1,7 +1,7 @@
 """Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
 `label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
-short names: `runs:` in a file, and `--run`. Programs read the settings in `run.json`.
+short names: in a file, and `--run`. Programs read the settings in `run.json`.
 """
 
 import re
@@ -13,25 +13,35 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.names import nearest
-from headcount.base.settings.section import Faults, Section, refuse
+from headcount.base.settings.section import Faults, Section, nearest, refuse
 
-_RANDOM = {"method", "dropout", "heads", "share", "rest", "after"}
+_RANDOM = {"method", "dropout", "heads", "share", "cooldown_updates", "start_update"}
+_IMPORTANCE = {"probability", "signed", "unit", "decay", "exclude_kind", "warmup_mask_updates"}
 _KEYS = {
     "baseline": {"method", "dropout", "attention_heads"},
     "random": _RANDOM,
-    "importance": _RANDOM | {"probability", "signed", "unit", "decay", "spare", "held"},
+    "importance": _RANDOM | _IMPORTANCE,
 }
-_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
+_METHODS = {"baseline": "baseline", "random": "random", "impt": "importance"}
 # Letters before the value of each key, in the order of names.
 _LETTERS = {
     **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
-    **{"spare": "spare_", "rest": "rest", "held": "held", "after": "after", "dropout": "d"},
+    **{"exclude_kind": "spare_", "cooldown_updates": "rest", "warmup_mask_updates": "held"},
+    **{"start_update": "after", "dropout": "d"},
 }
 _NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
 
 
-class RunSettings(Section):
+class NamedSettings(Section):
+    """A run that people may write as a short name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_name(cls, given: Any) -> Any:
+        return cls._read_name(given) if isinstance(given, str) else given
+
+
+class RunSettings(NamedSettings):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "importance"]
@@ -48,44 +58,52 @@ class RunSettings(Section):
     `model.attention_dropout` if that is above 0."""
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`). This key and those below
-    depart from the paper. They are for `importance`; `rest` and `after` for `random`, too."""
+    depart from the paper. All are for `importance`, `cooldown_updates` and `start_update` for
+    `random`, too."""
     signed: bool = False
     """Rank by −∂L/∂ξ, and mask only heads where that is above 0 (`-signed`)."""
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of (`-batch`), as in `importance.abs`."""
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`)."""
-    spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
+    exclude_kind: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """An attention type whose heads are never masked (`-spare_dec_self`); a share is of all."""
-    rest: int = Field(0, ge=0)
+    cooldown_updates: int = Field(0, ge=0)
     """A head that was masked is not masked in so many updates after it (`-rest3`)."""
-    held: int = Field(0, ge=0)
+    warmup_mask_updates: int = Field(0, ge=0)
     """In so many first updates, N heads drawn by the run seed are masked (`-held60`)."""
-    after: int = Field(0, ge=0)
-    """So many first updates mask no head (`-after200`); `held` begins after them."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return _read_name(given) if isinstance(given, str) else given
+    start_update: int = Field(0, ge=0)
+    """So many first updates mask no head (`-after200`); `warmup_mask_updates` begins after them."""
 
     def _faults(self) -> Faults:
         extra = sorted({*self.model_dump(exclude_defaults=True)} - _KEYS[self.method])
         unclear = self.method != "baseline" and (self.heads is None) == (self.share is None)
+        both = self.cooldown_updates and self.warmup_mask_updates
         yield f"method {self.method} takes no {' and no '.join(extra)}", extra
         yield f"method {self.method}: expected heads or share, one of the two", unclear
         yield "expected signed or unit, one of the two", self.signed and self.unit != "sentence"
-        yield "expected rest or held, one of the two", self.rest and self.held
+        yield "expected cooldown_updates or warmup_mask_updates, one of the two", both
+
+    @property
+    def label(self) -> str:
+        """The short name, as in paths: `impt-6-p0.5`."""
+        amount = self.heads if self.share is None else self.share
+        parts = [next(word for word, method in _METHODS.items() if method == self.method)]
+        parts += [] if amount is None else [str(amount)]
+        given = self.model_dump(exclude_defaults=True)
+        for key in filter(given.__contains__, _LETTERS):
+            parts.append(_LETTERS[key] + ("" if given[key] is True else written(given[key])))
+        return "-".join(parts)
 
     @property
     def rule_from(self) -> int:
         """Updates before the first in which the run chooses heads by its method."""
-        return self.after + self.held
+        return self.start_update + self.warmup_mask_updates
 
     @property
     def way(self) -> str:
         """Name of the way to choose heads: the label without N and without dropout."""
-        return label(self.model_copy(update=dict.fromkeys(("heads", "share", "dropout"))))
+        return self.model_copy(update=dict.fromkeys(("heads", "share", "dropout"))).label
 
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """Return the settings of this run's model. Raises ValueError for heads of another width."""
@@ -110,22 +128,34 @@ class RunSettings(Section):
             count = max(floor(percent * total / 100 + Fraction(1, 2)), bool(percent and total))
             changes |= {"heads": int(count), "share": None}
         run = self.model_copy(update=changes)
-        spared = sum(model.grid.counts[self.spare]) if self.spare else 0
-        most = (total - spared) // (self.rest + 1)
-        refuse((f"run {label(run)!r}: expected at most {most} heads", (run.heads or 0) > most))
+        excluded = sum(model.grid.counts[self.exclude_kind]) if self.exclude_kind else 0
+        most = (total - excluded) // (self.cooldown_updates + 1)
+        refuse((f"run {run.label!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
+
+    @classmethod
+    def _read_name(cls, text: str) -> dict[str, Any]:
+        word, heads, share, end = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
+        settings: dict[str, Any] = {"method": _METHODS[word]}
+        settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
+        for part in end.split("-")[1:]:
+            letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
+            key = next((key for key, before in _LETTERS.items() if before == letters), "")
+            value = number(digits) if digits else True
+            if not key:
+                key = "exclude_kind" if "spare_" in part else "unit"
+                value = part.removeprefix("spare_")
+            refuse((f"expected {key} once, found {text!r}", key in settings))
+            settings[key] = value
+        return settings
+
+
+BASELINE = RunSettings(method="baseline")
 
 
 def label(run: Any) -> str:
     """Return the short name of a training run or a pruned run, as in paths and tables."""
-    if not isinstance(run, RunSettings):
-        return run.label
-    amount = run.heads if run.share is None else run.share
-    parts = [_WORDS[run.method], *([] if amount is None else [str(amount)])]
-    given = run.model_dump(exclude_defaults=True)
-    for key in filter(given.__contains__, _LETTERS):
-        parts.append(_LETTERS[key] + ("" if given[key] is True else written(given[key])))
-    return "-".join(parts)
+    return run.label
 
 
 def written(value: float | str) -> str:
@@ -144,23 +174,3 @@ def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, .
         return match.groups()
     hint = nearest(text, forms)
     raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
-
-
-def _read_name(text: str) -> dict[str, Any]:
-    """Return the settings of the training run that a person named. Raises ValueError."""
-    word, heads, share, rest = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
-    settings: dict[str, Any] = {"method": next(m for m, w in _WORDS.items() if w == word)}
-    settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
-    for part in rest.split("-")[1:]:
-        letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
-        key = next((key for key, before in _LETTERS.items() if before == letters), "")
-        value = number(digits) if digits else True
-        if not key:
-            key, value = "spare" if "spare_" in part else "unit", part.removeprefix("spare_")
-        if key in settings:
-            raise ValueError(f"expected {key} once, found {text!r}")
-        settings[key] = value
-    return settings
-
-
-BASELINE = RunSettings(method="baseline")

@@ -9,9 +9,8 @@ from pydantic import ConfigDict, Field, RootModel
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_text
-from headcount.base.settings.names import SHA256
-from headcount.base.settings.reading.reader import read_settings
-from headcount.base.settings.section import Section
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import SHA256, Section
 
 LOCK = Path("config/corpora.lock.yaml")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256, whole_file
-from headcount.base.settings.names import check_own_file
-from headcount.base.settings.reading.faults import checked, keyed
-from headcount.base.settings.text.sources import BY_LANGUAGE, File, Published, Side, Source
+from headcount.base.settings.checking import checked, keyed
+from headcount.base.settings.section import check_own_file
+from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
 from headcount.data.fetching.checksums import LOCK, Recorded, read_lock, record
 from headcount.data.fetching.transfer import MIRROR, fetch
 from headcount.data.formats.archives import OPENERS

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from headcount.base.settings.text.corpora import Corpus
-from headcount.base.settings.text.sources import File
+from headcount.base.settings.corpora import Corpus
+from headcount.base.settings.sources import File
 from headcount.data.fetching.checksums import Recorded
 from headcount.data.fetching.transfer import MIRROR
 

@@ -9,8 +9,8 @@ from typing import Any
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
+from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
-from headcount.base.settings.reading.faults import checked, keyed
 from headcount.data.fetching.checksums import LOCK
 from headcount.data.fetching.download import RawFile, fetch_file
 from headcount.data.fetching.transfer import fetch

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from xml.etree import ElementTree
 
 from headcount.base.errors import UserError
-from headcount.base.settings.text.languages import two_letters
+from headcount.base.settings.data import two_letters
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
 from headcount.data.words import UNSPACED

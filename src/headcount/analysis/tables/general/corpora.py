@@ -10,7 +10,7 @@ from headcount.analysis.captions import note
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 from headcount.data.bpe import AnySegmenter, load_segmenters
 from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK

@@ -49,14 +49,15 @@ def history(masks: pd.DataFrame, slopes: pd.DataFrame, trained_runs: Runs) -> pd
     """Return masks, slopes and lock-in of every head and validation interval, with settings.
 
     `locked`: `ABANDONED` of the masking updates masked the head, in consecutive intervals of
-    `SHORTEST` updates after the updates of `after` and `held`. `known`: there are slopes, too.
+    `SHORTEST` updates after the updates of `start_update` and `warmup_mask_updates`. `known`: there
+    are slopes, too.
     """
     frame = training.with_masking(masks, trained_runs).merge(slopes, "left", [*_INTERVAL, *HEAD])
     if frame["slope_mean"].count() < slopes["slope_mean"].count():
         raise UserError("slopes.csv: expected only steps of masks.csv; run the experiment again")
     frame = frame.join(run_settings(trained_runs), on="run")
     frame["start"] = frame["step"] - frame["updates"]
-    free = frame["start"] >= frame["after"] + frame["held"]
+    free = frame["start"] >= frame["start_update"] + frame["warmup_mask_updates"]
     often = frame["masked"] * frame["updates"] >= (ABANDONED - ROUNDING) * frame["masking"]
     often &= free & (frame["masking"] > 0)
     heads, interval = ([frame[name] for name in names] for names in (_HEADS, _INTERVAL))
@@ -95,8 +96,8 @@ def locked_in(history: FrameOf[history]) -> pd.DataFrame:
     heads["importance_before"], heads["importance_locked"] = first["previous"], first["importance"]
     last = groups.tail(1).set_index(_HEADS)["importance"]
     heads = heads.assign(importance_end=last).reindex(last.index).dropna(subset="locked_to")
-    until = history["after"] + history["held"]
-    hold = history[(history["start"] >= history["after"]) & (history["step"] <= until)]
+    until = history["start_update"] + history["warmup_mask_updates"]
+    hold = history[(history["start"] >= history["start_update"]) & (history["step"] <= until)]
     held = (hold.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).map({True: "yes", False: "no"})
     return heads.join(held.rename("was_held")).reset_index()
 

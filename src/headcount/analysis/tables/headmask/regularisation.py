@@ -135,9 +135,14 @@ def variants(
     trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
-    settings, alike = run_settings(trained_runs), ["n", "dropout", "after", "rest"]
+    settings, alike = (
+        run_settings(trained_runs),
+        ["n", "dropout", "start_update", "cooldown_updates"],
+    )
     random = settings.loc[settings["method"] == "random", alike].reset_index(names="random")
-    settings["rest"] = settings["rest"].where(settings["method"] == "importance", 0)
+    settings["cooldown_updates"] = settings["cooldown_updates"].where(
+        settings["method"] == "importance", 0
+    )
     runs = curves[_NAME].drop_duplicates().join(settings[alike], on="run").assign(baseline=BASE)
     runs = runs.merge(random, "left", alike)
     values = pd.concat([_trained(curves), _scores(scores), _masked(curves, history, heads)])

@@ -9,7 +9,7 @@ from headcount.analysis.frames import BASE, FrameOf, with_paper
 from headcount.analysis.published import headmask
 from headcount.analysis.scores import MAIN, t_tests, with_baseline
 from headcount.base.files import read_json
-from headcount.base.settings.names import parse_pair
+from headcount.base.settings.section import parse_pair
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TESTED = {"delta_low": "low_bootstrap", "delta_high": "high_bootstrap", "p": "p_bootstrap"}

@@ -6,7 +6,8 @@ from headcount.analysis.captions import note, scored, setting
 from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings, refuse
 from headcount.analysis.scores import main_scores
 from headcount.base.addresses import SCOPES
-from headcount.base.settings.runs import RANDOM_WEIGHTS, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import yaml
 
 from headcount.base.errors import UserError
-from headcount.base.settings.reading.faults import Settings, checked, keyed
-from headcount.base.settings.reading.schema import KeyPath
+from headcount.base.settings.checking import KeyPath, Settings, checked, keyed
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,39})")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from headcount.base.settings.checking import Node, Schema
+from headcount.base.settings.corpora import Corpora
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.model import PRESETS
 from headcount.base.settings.pretrained import Models
-from headcount.base.settings.reading.schema import Node, Schema
-from headcount.base.settings.text.corpora import Corpora
 from headcount.base.templates import fill_page
 
 TEMPLATE = Path(__file__).with_suffix(".md")

@@ -7,8 +7,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.settings.names import FILE, NO_BRACES, SHA256, FileName, Language
-from headcount.base.settings.section import Faults, Section
+from headcount.base.settings.section import (
+    FILE,
+    NO_BRACES,
+    SHA256,
+    Faults,
+    FileName,
+    Language,
+    Section,
+)
 
 Format = Literal["plain", "moses", "sgm", "wmt", "ted", "tmx", "tsv", "csv"]
 BY_LANGUAGE = frozenset({"tmx", "wmt"})

@@ -10,10 +10,18 @@ from pydantic import BeforeValidator, Field, RootModel
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
-from headcount.base.settings.reading.reader import at_key_of, read_settings
-from headcount.base.settings.section import Faults, refuse
-from headcount.base.settings.text.sources import Draw, Published, Treebank
+from headcount.base.settings.reader import at_key_of, read_settings
+from headcount.base.settings.section import (
+    CorpusName,
+    Faults,
+    FileName,
+    Pair,
+    nearest,
+    parse_pair,
+    refuse,
+    require,
+)
+from headcount.base.settings.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
