@@ -116,8 +116,7 @@ class Classifiers:
 
     def sources(self) -> Iterator[tuple[Source, list[str]]]:
         """Yield the source of every model, with files that depend on it."""
-        folders = self.folders("masking")
-        outputs = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
+        outputs = [f"{folder}/classifier_ablation.csv" for _, folder in self.folders("masking")]
         for name in self.models:
             yield self.source(name), outputs
 

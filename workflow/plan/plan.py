@@ -89,11 +89,10 @@ class Plan:
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
         self.classifiers.check_library()
+        scripts = self.settings.bpe.unsegmented_scripts
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
-                uses_jieba(
-                    language, self._is_tokenised(corpus), self.settings.bpe.unsegmented_scripts
-                )
+                uses_jieba(language, self._is_tokenised(corpus), scripts)
 
     def name_runs(self) -> None:
         """Set the names of training runs, pruned runs, and runs that are ablated, by their use.
@@ -221,11 +220,8 @@ class Plan:
 
     def words(self, w: Wildcards) -> list[str]:
         """Return how the target is split into words, as flags."""
-        return [
-            *self.pretokenised(w),
-            "--unsegmented-scripts",
-            self.settings.bpe.unsegmented_scripts,
-        ]
+        scripts = ["--unsegmented-scripts", self.settings.bpe.unsegmented_scripts]
+        return [*self.pretokenised(w), *scripts]
 
     def _is_tokenised(self, corpus: str) -> bool:
         return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

@@ -105,7 +105,5 @@ class Pruning:
         if settings.model.frozen:
             return 0
         run = self.trained[name]
-        measured = (
-            max(settings.train.updates - run.start_update, 0) if run.method == "importance" else 0
-        )
+        measured = max(settings.train.updates - run.start_update, 0) * (run.method == "importance")
         return settings.train.updates + FIRST_PASS * run.probability * measured
