@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from pages.reference_pages import PAGES
+from pages import PAGES
 
 from headcount.base import command
 

@@ -9,10 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from console.faults import listed
-from engines.phases import assign, declared, pack_file, plan_file
-from engines.planned import Job, is_raw, planned_jobs
-from engines.records import check_version, noted, write_pack
+from console import listed
+from engines.phases import Job, assign, declared, is_raw, plan_file, planned_jobs
+from engines.records import check_version, noted, pack_file, write_pack
 
 from headcount.base import command
 from headcount.base.errors import UserError

@@ -15,9 +15,8 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from engines.planned import planned_jobs
-from machine.limits import gpus
-from machine.resources import parameters
+from engines.phases import planned_jobs
+from machine import gpus, parameters
 from plan.plan import Plan
 
 from headcount.base import command

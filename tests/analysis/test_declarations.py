@@ -134,7 +134,7 @@ def is_explained(column: str, known: set[str]) -> bool:
 
 @pytest.mark.parametrize("experiment", ["tiny", "quickstart", "michel_bert"])
 def test_every_column_has_a_meaning(monkeypatch, experiment):
-    groups = load(monkeypatch, "pages.files_page").meanings().values()
+    groups = load(monkeypatch, "pages").meanings().values()
     known = {name for group in groups for names in group for name in names.split(", ")}
     tables = {path: next(csv.reader(io.StringIO(text.decode())))
               for path, text in read_copy(experiment).items()}  # fmt: skip

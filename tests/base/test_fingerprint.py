@@ -145,7 +145,7 @@ def test_digest_ignores_the_order_of_keys_only():
 def test_training_follows_its_own_code():
     fingerprint.code.cache_clear()
     found = fingerprint.code("scripts/train.py")
-    for name in ("model/attention", "training/averaging", "data/batches", "base/addresses"):
+    for name in ("model/attention", "training/optimiser", "data/batches", "base/addresses"):
         assert f"src/headcount/{name}.py" in found
     assert "src/headcount_hf/pretrained/weights.py" in found  # the package beside it
     assert "src/headcount/search/beam_search.py" not in found  # training never translates

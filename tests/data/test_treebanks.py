@@ -36,7 +36,7 @@ def corpora(tmp_path: Path):
 
 @pytest.fixture
 def of(monkeypatch, corpora):
-    module = load(monkeypatch, "plan.raw")
+    module = load(monkeypatch, "plan.layout")
     return lambda *named: module.Raw(list(named), corpora)
 
 

@@ -18,7 +18,7 @@ _PLAN = """
 import json, sys
 sys.path.insert(0, "workflow")
 try:
-    from engines.planned import planned_jobs
+    from engines.phases import planned_jobs
 except ModuleNotFoundError:  # of an earlier commit
     from engine import planned_jobs
 print(json.dumps(planned_jobs(sys.argv[1])))

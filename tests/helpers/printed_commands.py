@@ -42,7 +42,7 @@ def printed_commands(root: Path) -> dict[str, list[str]]:
     """Every command of the project's documents and of its site, with the pages that print it."""
     pages = {str(path.relative_to(root)): path.read_text("utf-8") for path in documents(root)}
     with pytest.MonkeyPatch.context() as patch:
-        made = load(patch, "pages.reference_pages").PAGES
+        made = load(patch, "pages").PAGES
         pages |= {f"docs/reference/{name}.md": page() for name, page in made.items()}
     found: dict[str, list[str]] = {}
     for name, page in pages.items():

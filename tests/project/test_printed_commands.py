@@ -10,6 +10,7 @@ import sys
 import tomllib
 
 import pytest
+from dvc.cli.parser import get_main_parser
 from printed_commands import commands_of, printed_commands
 from project_copy import ROOT, ProjectCopy
 from shared_results import own_copy
@@ -93,6 +94,8 @@ INSTALLS = matching("(python -m )?pip install")
 """Gigabytes. The gate's line installs in the same way, so here only the names are tried."""
 CLUSTER = matching("sbatch|snakemake --workflow-profile")
 """Read by Snakemake's parser; test_slurm.py has a cluster of its own."""
+DVC = matching("dvc exp (run -n|apply)|dvc remote modify --local")
+"""Read by DVC's parser. Tests of two engines and of remotes run them with other values."""
 PIPED = matching("python scripts/translate.py --model translator .*< sentences.txt")
 """A test below compares what they print with a translation from file to file."""
 GATE = [
@@ -120,7 +123,7 @@ ALONE = [
 ]
 """Each has a test of its own below."""
 KNOWN = {command for command, _, _ in AS_PRINTED}.union(
-    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, PIPED, ALONE, TUTORIAL
+    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, DVC, PIPED, ALONE, TUTORIAL
 )
 ELSEWHERE = [command for command in PRINTED if command not in KNOWN]
 """Run as printed by another test, which has more to say about them."""
@@ -255,7 +258,7 @@ def test_the_project_is_in_order(command):
 @pytest.mark.parametrize("command", ELSEWHERE)
 def test_another_test_runs_it(command):
     files = (ROOT / "tests").rglob("*.py")
-    shell = re.compile(rf"""shell\(\s*f?["']{re.escape(command)}[ "']""")
+    shell = re.compile(rf"""shell\(\s*f?["'](?:[^"']*; )?{re.escape(command)}[ "']""")
     assert any(shell.search(path.read_text()) for path in files), PRINTED[command]
 
 
@@ -267,6 +270,11 @@ def test_snakemake_knows_the_flags_for_a_cluster(command):
         assert (read["cores"], read["resources"]) == (16, {"gpu": 4, "mem_mb": 60000})
     else:
         assert (ROOT / read["workflow_profile"] / "config.yaml").exists()
+
+
+@pytest.mark.parametrize("command", DVC)
+def test_dvc_knows_the_flags(command):
+    assert get_main_parser().parse_args(command.split()[1:]).func
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def test_pip_alone_installs_and_the_rules_and_the_catalogue_say_so():
 
 @pytest.fixture
 def reference(monkeypatch):
-    return load(monkeypatch, "pages.reference_pages")
+    return load(monkeypatch, "pages")
 
 
 def test_links_between_documents_lead_somewhere(reference):

@@ -171,6 +171,23 @@ def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_
     assert outcome(tmp_path / "out") == uninterrupted
 
 
+def test_x05_x06_stopped_for_a_while_and_under_a_clock_that_runs_backwards(
+    run, uninterrupted, tmp_path, monkeypatch
+):
+    clock = itertools.count(time.time(), -3600)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    process = start(run, tmp_path / "run")
+    while not list((tmp_path / "run" / "state").glob("*/update-*")):
+        assert process.is_alive()
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    assert process.is_alive()
+    os.kill(process.pid, signal.SIGCONT)
+    process.join()
+    assert process.exitcode == 0
+    assert outcome(tmp_path / "run" / "out") == uninterrupted
+
+
 @pytest.mark.parametrize(
     "signals", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)]
 )

@@ -92,7 +92,7 @@ HUB = "classifiers: {models: {bert: {hub: a/b, revision: %s}}}" % ("0a" * 20)
 def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(
     plan_of, monkeypatch
 ):
-    monkeypatch.setattr("plan.classifiers.find_spec", lambda name: None)
+    monkeypatch.setattr("plan.own_files.find_spec", lambda name: None)
     plan = plan_of(HUB, dry=True)
     assert plan.classifiers.fine_tuned == ["bert"] and plan.classifiers.corpora == ["multinli"]
     with pytest.raises(EnvironmentFault, match=r"no transformers and no .*install -e '\.\[bert"):

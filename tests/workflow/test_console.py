@@ -167,7 +167,7 @@ def test_warnings_of_outputs_are_logged_once(monkeypatch, tmp_path):
     texts = {"a": '{"warnings": ["w", "v"]}', "b": '{"warnings": ["w"]}', "c": "{}"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    read_warnings = load(monkeypatch, "console.messages").read_warnings
+    read_warnings = load(monkeypatch, "session").read_warnings
     assert read_warnings(tmp_path / name for name in texts) == ["w", "v"]
 
 
@@ -212,7 +212,7 @@ def test_a_run_of_ours_ends_with_the_report_its_warnings_and_claims(origin, monk
     results = origin.folder / "results/quickstart"
     after = re.split(r"(?m)^\d+/\d+ done    report.*\n", origin.built)[1]
     pages = [page for kind in ("tables", "figures") for page in (results / kind).glob("*.json")]
-    warnings = load(monkeypatch, "console.messages").read_warnings(sorted(pages))
+    warnings = load(monkeypatch, "session").read_warnings(sorted(pages))
     assert all(f"warning: {warning}\n" in after for warning in warnings)
     claims = decided_claims(results)
     count = f"the first 3 of {len(claims)}" if len(claims) > 3 else "the"

@@ -12,7 +12,7 @@ from headcount.analysis.inputs import INPUTS
 
 @pytest.fixture
 def page(monkeypatch):
-    return load(monkeypatch, "pages.files_page")
+    return load(monkeypatch, "pages")
 
 
 @pytest.fixture

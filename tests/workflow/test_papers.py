@@ -23,7 +23,7 @@ def settings(name: str):
 
 
 def test_every_paper_is_there(monkeypatch):
-    page = load(monkeypatch, "pages.reference_pages").papers_page()
+    page = load(monkeypatch, "pages").papers_page()
     named = re.findall(r"^\| `(\w+)` \|", page, re.M)
     assert named == sorted([*HEADMASK, *VOITA, *MICHEL, BERT])
     # Three runs more than the baseline, and two scopes of 13 gates runs, 12 with a scratch.
@@ -114,4 +114,4 @@ def test_a_paper_is_planned_with_nothing_on_disk(name, tmp_path):
 )
 def test_only_commands_that_make_nothing_plan_without_text_of_ones_own(monkeypatch, line, nothing):
     monkeypatch.setattr(sys, "argv", line.split())
-    assert load(monkeypatch, "console.asked").makes_nothing() is nothing
+    assert load(monkeypatch, "console").makes_nothing() is nothing

@@ -11,7 +11,7 @@ from headcount.analysis.outputs import chapters
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.experiment import load_experiment
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings, label
 
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
@@ -243,7 +243,7 @@ def test_f09_what_no_corpus_has_is_refused_by_the_plan(plan_of, old, new, messag
     ],
 )
 def test_f03_the_command_line_takes_a_name_and_nothing_else(monkeypatch, config, message):
-    experiment_name = load(monkeypatch, "console.asked").experiment_name
+    experiment_name = load(monkeypatch, "console").experiment_name
     with pytest.raises(UserError, match=message):
         load(monkeypatch, "plan.plan").Plan(experiment_name(config))
 
@@ -327,7 +327,7 @@ def test_runs_that_others_wait_for_start_first(pruning):
 def test_gates_from_random_weights_wait_for_no_model(pruning):
     mixed = pruning(PRUNED.rstrip() + FROM_NONE)
     control, name = "gates-enc_self-l0-from-none", "gates-enc_self-l0.3-from-none"
-    assert mixed.gates_from_none() == [control, name] and name in mixed.penalised()
+    assert mixed.gates_from(RANDOM_WEIGHTS) == [control, name] and name in mixed.penalised()
     assert mixed.fine_tuned() == ["gates-all-l0", "gates-all-l0.1", "gates-all-l0-from-random-6"]
     assert mixed.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]
     assert mixed.starts() == mixed.compared() == ["random-6", "baseline"]

@@ -32,13 +32,6 @@ def records(monkeypatch, tmp_path):
     return module
 
 
-@pytest.fixture
-def integrity(monkeypatch, records, tmp_path):
-    module = load(monkeypatch, "engines.integrity")
-    monkeypatch.chdir(tmp_path)
-    return module
-
-
 def test_the_parts_of_snakemake_that_are_not_public_are_there(monkeypatch, records):
     """With the version that is pinned; another one is refused."""
     assert {"_write_record", "_filter_incomplete_keys"} <= vars(FilePersistence).keys()
@@ -105,8 +98,8 @@ def test_a_job_that_failed_leaves_neither_record_nor_note(records, monkeypatch):
     assert records.noted(MADE) is None and records.records_of([MADE]) == {}
 
 
-def test_a_pack_takes_records_to_another_folder(records, integrity, monkeypatch, tmp_path):
-    pack = integrity.pack_file("mine", "train")
+def test_a_pack_takes_records_to_another_folder(records, monkeypatch, tmp_path):
+    pack = records.pack_file("mine", "train")
     records.write_pack(pack, [MADE])
     for name in ("content", "pack"):
         (tmp_path / name).write_bytes(Path(MADE if name == "content" else pack).read_bytes())
@@ -115,44 +108,44 @@ def test_a_pack_takes_records_to_another_folder(records, integrity, monkeypatch,
     for source, target in (("content", MADE), ("pack", pack)):
         Path(target).parent.mkdir(parents=True)
         Path(target).write_bytes((tmp_path / source).read_bytes())
-    integrity.settle("mine", [MADE], trusted=False)
+    records.settle("mine", [MADE], trusted=False)
     assert records.finished([MADE]) and os.stat(MADE).st_mtime == 1000
     Path(MADE).write_text("other\n")
     with pytest.raises(UserError, match=f"{MADE}: changed since rule bleu wrote it"):
-        integrity.settle("mine", [MADE], trusted=True)
+        records.settle("mine", [MADE], trusted=True)
     Path(MADE).write_bytes((tmp_path / "content").read_bytes())  # as `dvc checkout` brings it
-    integrity.settle("mine", [MADE], trusted=False)
+    records.settle("mine", [MADE], trusted=False)
 
 
-def test_a_file_without_a_record_is_refused_unless_a_person_trusts_it(integrity):
+def test_a_file_without_a_record_is_refused_unless_a_person_trusts_it(records):
     other = "results/mine/train/b.json"
     Path(other).write_text("{}")
     with pytest.raises(UserError, match=f"(?s){other}: no record says .*snakemake --touch"):
-        integrity.settle("mine", [MADE, other], trusted=False)
-    integrity.settle("mine", [MADE, other], trusted=True)
+        records.settle("mine", [MADE, other], trusted=False)
+    records.settle("mine", [MADE, other], trusted=True)
 
 
-def test_x09_a_damaged_pack_is_refused_by_name_and_a_half_written_one_is_none(records, integrity):
-    pack = integrity.pack_file("mine", "train")
+def test_x09_a_damaged_pack_is_refused_by_name_and_a_half_written_one_is_none(records):
+    pack = records.pack_file("mine", "train")
     records.write_pack(pack, [MADE])
     whole = pack.read_text()
     pack.with_name(f".part-{pack.name}").write_text("{")  # of a writer that was killed
-    integrity.settle("mine", [MADE], trusted=False)
+    records.settle("mine", [MADE], trusted=False)
     older = whole.replace('"record_format_version": 6', '"record_format_version": 5')
     for text in (whole[:-100], older, "[]", "[" * 100_000):
         pack.write_text(text)
         with pytest.raises(UserError, match=f"(?s){pack}: damaged, .*checkout --force {pack}"):
-            integrity.settle("mine", [MADE], trusted=False)
+            records.settle("mine", [MADE], trusted=False)
 
 
-def test_x10_a_pack_changes_no_file_that_the_experiment_does_not_have(records, integrity, tmp_path):
+def test_x10_a_pack_changes_no_file_that_the_experiment_does_not_have(records, tmp_path):
     victim = tmp_path / "victim.txt"
     victim.write_text("not the project's\n")
-    pack = integrity.pack_file("mine", "train")
+    pack = records.pack_file("mine", "train")
     forged = RECORD | {"sha256": records.content(str(victim))}
     climbing = f"results/mine/train/{os.path.relpath(victim, 'results/mine/train')}"
     records.write_json(pack, {str(victim): forged, climbing: forged})
-    integrity.settle("mine", [MADE], trusted=False)
+    records.settle("mine", [MADE], trusted=False)
     assert os.stat(victim).st_mtime > 1000 and records.noted(str(victim)) is None
 
 

@@ -37,7 +37,7 @@ PARTLY = {"pruned_roles", "cost"}
 """Jobs for several folders, each of whose files records what is its own."""
 RESULTS = "results/quickstart"
 CONFIG = "config/quickstart.yaml"
-GENERAL = "src/headcount/analysis/tables/general"
+GENERAL = "src/headcount/analysis/tables/general/scores"
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -308,7 +308,7 @@ MODEL = f"{RUN}/seed1/model/weights.safetensors"
 def killable(clone) -> ProjectCopy:
     """A clone whose training lasts some seconds."""
     clone.change(CONFIG, "updates: 60", "updates: 200")
-    clone.change("scripts/train.py", "    command.run(main)", KILL_ENGINE)
+    clone.change("scripts/train.py", ".finish(model, args.out, start)\n", KILL_ENGINE)
     return clone
 
 

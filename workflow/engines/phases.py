@@ -1,4 +1,4 @@
-"""Phases of an experiment: the stages of dvc.yaml and the jobs that belong to them.
+"""Phases of an experiment: the jobs that Snakemake plans, by the stages of dvc.yaml.
 
 The outs of a stage alone decide which jobs belong to it.
 """
@@ -7,12 +7,58 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import yaml
-from console.faults import listed
-from engines.planned import RAW, Job, is_raw
+from console import listed
+from plan.jobs import CODE
 
 from headcount.base.errors import UserError
+
+RAW = "data/raw/"
+"""Folder of raw data, which all experiments share and no phase of DVC contains."""
+
+Job = dict[str, Any]
+
+
+def planned_jobs(experiment: str) -> list[Job]:
+    """Return rule, shell command, code, inputs and outputs of every job, done or not.
+
+    A dry run of everything announces them.
+    """
+    from snakemake import api
+    from snakemake.settings.types import Quietness
+
+    events = []
+    api.logger.addFilter(lambda record: events.append(record) or True)
+    with api.SnakemakeApi(api.OutputSettings(quiet={Quietness.ALL})) as snakemake:
+        # No source cache, as in the profile, which only the command line reads.
+        shared = api.SharedFSUsage.all() - {api.SharedFSUsage.SOURCE_CACHE}
+        workflow = snakemake.workflow(
+            snakefile=Path("workflow/Snakefile"),
+            resource_settings=api.ResourceSettings(cores=1),
+            config_settings=api.ConfigSettings(config={"experiment": experiment}),
+            storage_settings=api.StorageSettings(shared_fs_usage=shared),
+        )
+        dag = workflow.dag(api.DAGSettings(forceall=True, force_incomplete=True))
+        settings = api.ExecutionSettings(lock=False)
+        dag.execute_workflow(pseudo_executor="dryrun", execution_settings=settings)
+    return [
+        {
+            "rule": event.rule_name,
+            "shell": event.shellcmd,
+            "code": CODE[event.rule_name],
+            "input": sorted(event.input),
+            "output": sorted(event.output),
+        }
+        for event in events
+        if getattr(event, "event", None) == api.LogEvent.JOB_INFO and event.output
+    ]
+
+
+def is_raw(job: Job) -> bool:
+    """Return whether a job makes raw data."""
+    return all(path.startswith(RAW) for path in job["output"])
 
 
 @dataclass(frozen=True)
@@ -35,11 +81,6 @@ class Phase:
 def plan_file(experiment: str, phase: str) -> Path:
     """Return the file that lists the jobs of a phase."""
     return Path(f"results/{experiment}/plan/{phase}.json")
-
-
-def pack_file(experiment: str, phase: str) -> Path:
-    """Return the file with the records of a phase's outputs."""
-    return Path(f"results/{experiment}/provenance/{phase}.json")
 
 
 def declared(experiment: str) -> dict[str, Phase]:

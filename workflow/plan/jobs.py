@@ -1,10 +1,15 @@
-"""All jobs of an experiment: the values of the wildcards of every rule."""
+"""All jobs of an experiment, and parts of rules that follow from their names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+from plan.layout import alternatives
 from plan.plan import Plan
+
+from headcount.base.fingerprint import code
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 
 Values = dict[str, list[Any]]
 
@@ -59,7 +64,7 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
     pairs, corpora = plan.settings.pairs, plan.classifiers.corpora
     return {
         "bpe": [] if plan.imported.name else pairs,
-        "segment": plan.imported.segmented(pairs),
+        "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
         "entailment": corpora,
         "fine_tune_classifier": corpora,
@@ -69,13 +74,13 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
 
 def _runs(plan: Plan) -> Mapping[str, list[str]]:
     """Return the runs of the rules that have not all training runs."""
-    named = plan.pruning.named
+    named, unchanged = plan.pruning.named, plan.settings.model.frozen
     return {
-        "train": plan.imported.trained(plan.runs),
-        "imported_run": plan.imported.frozen(plan.runs),
+        "train": [] if unchanged else plan.runs,
+        "imported_run": plan.runs if unchanged else [],
         "masking": plan.same_heads,
         "gates": plan.pruning.fine_tuned(),
-        "gates_from_none": plan.pruning.gates_from_none(),
+        "gates_from_none": plan.pruning.gates_from(RANDOM_WEIGHTS),
         "scratch": named("scratch"),
         "subset": named("subset"),
         "fine_tune": named("importance", "random"),
@@ -87,3 +92,88 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
         "fine_tune_classifier": plan.classifiers.fine_tuned,
         "classifier_ablation": [*plan.classifiers.models],
     }
+
+
+CODE: dict[str, Any] = {}
+"""Fingerprints of the code of every rule of the workflow that was read last."""
+
+
+def complete(rules: Iterable[Any], all_jobs: Iterable[tuple[str, Values]]) -> None:
+    """Give Snakemake's rules script, code, log, benchmark, message and wildcard constraints.
+
+    The param `code` is the fingerprints of the script and of the modules it imports: when one of
+    them changes, the rule's jobs run again. A rule with another script, or with more code, says so.
+    Log and benchmark are no outputs, so no phase of DVC has them. Wildcards have only the values of
+    `all_jobs`.
+    """
+    values = values_by_rule(rules, all_jobs)
+    CODE.clear()
+    for rule in rules:
+        if rule.norun or not rule.output:  # a chapter whose outputs need other runs
+            continue
+        params = dict(rule.params.items())
+        script = params.get("script", f"scripts/{rule.name}.py")
+        CODE[rule.name] = params.get("code") or code(script)
+        missing = {"script": script, "code": CODE[rule.name]}
+        rule.set_params(**{name: value for name, value in missing.items() if name not in params})
+        # Snakemake documents none of these setters. They are tested with 9.27.1: without one of
+        # them every plan fails, and with it tests/workflow/test_rules.py.
+        rule.log_modifier = rule.benchmark_modifier = rule.output_modifier
+        rule.set_log(f"<logs>/{rule.name}/{_job(rule)}.log")
+        rule.benchmark = f"<benchmarks>/{rule.name}/{_job(rule)}.tsv"
+        rule.message = rule.message or f"{rule.docstring.splitlines()[0]} Log: {{log}}"
+        known = values.get(rule.name, {}).items()
+        rule.set_wildcard_constraints(**{name: alternatives(some) for name, some in known})
+        rule.update_wildcard_constraints()
+
+
+def _job(rule: Any) -> str:
+    """Return the wildcards in the order of the outputs, as {pair}.seed{seed}, or the name."""
+    path = rule.output[0]
+    names = sorted(rule.wildcard_names, key=lambda name: path.index(f"{{{name}"))
+    parts = [f"seed{{{name}}}" if name == "seed" else f"{{{name}}}" for name in names]
+    return ".".join(parts) or rule.name
+
+
+def folders(files: Iterable[str]) -> list[str]:
+    """Return the folders of these files, each once."""
+    return list(dict.fromkeys(str(Path(file).parent) for file in files))
+
+
+def folder_above(file: str) -> Callable[..., str]:
+    """Return a function for the folder below which a job's first output is `file`."""
+
+    def folder(wildcards, output) -> str:
+        return output[0].removesuffix(f"/{file}")
+
+    return folder
+
+
+def given(*names: str) -> Callable[..., list[str]]:
+    """Return a function for wildcards and inputs by their names, as flags.
+
+    `model/` gives the folder of the input `model`, or the folders of its files. A name without
+    files gives no flag.
+    """
+
+    def flags(wildcards, input) -> list[str]:
+        known = dict(input.items()) | dict(wildcards.items())
+        words: list[str] = []
+        for name in names:
+            value = known[name.rstrip("/")]
+            values = [value] if isinstance(value, str) else list(value)
+            values = folders(values) if name.endswith("/") else values
+            words += [f"--{name.rstrip('/').replace('_', '-')}", *values] if values else []
+        return words
+
+    return flags
+
+
+def made_in(flag: str, *names: str) -> Callable[..., list[str]]:
+    """Return a function for the folders of the outputs as a flag, after the flags of `given`."""
+    read = given(*names)
+
+    def flags(wildcards, input, output) -> list[str]:
+        return [*read(wildcards, input), flag, *folders(output)]
+
+    return flags

@@ -3,12 +3,9 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from plan.classifiers import Classifiers
-from plan.imported import Imported
-from plan.layout import Layout, Wildcards
-from plan.own_files import OwnFiles
+from plan.layout import Layout, Raw, Source, Wildcards
+from plan.own_files import Classifiers, Imported, OwnFiles
 from plan.pruning import Pruning
-from plan.raw import Raw, Source
 
 from headcount.base.folders import ENTAILMENT_PARTS
 from headcount.base.settings.corpora import (
@@ -92,11 +89,10 @@ class Plan:
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
         self.classifiers.check_library()
+        scripts = self.settings.bpe.unsegmented_scripts
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
-                uses_jieba(
-                    language, self._is_tokenised(corpus), self.settings.bpe.unsegmented_scripts
-                )
+                uses_jieba(language, self._is_tokenised(corpus), scripts)
 
     def name_runs(self) -> None:
         """Set the names of training runs, pruned runs, and runs that are ablated, by their use.
@@ -146,9 +142,16 @@ class Plan:
 
     def own_files(self, w: Wildcards) -> list[str]:
         """Return the files of one's own that the raw data of `w` are copies of."""
+        return self._own.of(self._source(w))
+
+    def entry_flags(self, w: Wildcards) -> list[str]:
+        """Return what the settings say of raw data, as a flag."""
+        return ["--entry", self._source(w).entry]
+
+    def _source(self, w: Wildcards) -> Source:
         makers = {"model": self.classifiers.source, "pretrained": self.imported.source}
         sources = [makers[key](name) for key, name in w.items() if key in makers]
-        return self._own.of(sources[0] if sources else self.raw.at(w))
+        return sources[0] if sources else self.raw.at(w)
 
     def baseline_importance(self, w: Wildcards) -> list[str]:
         """Return the head importance of the baseline beside another run."""
@@ -217,11 +220,8 @@ class Plan:
 
     def words(self, w: Wildcards) -> list[str]:
         """Return how the target is split into words, as flags."""
-        return [
-            *self.pretokenised(w),
-            "--unsegmented-scripts",
-            self.settings.bpe.unsegmented_scripts,
-        ]
+        scripts = ["--unsegmented-scripts", self.settings.bpe.unsegmented_scripts]
+        return [*self.pretokenised(w), *scripts]
 
     def _is_tokenised(self, corpus: str) -> bool:
         return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

@@ -30,12 +30,8 @@ class Pruning:
         return [name for name, run in self.runs.items() if run.method in methods]
 
     def gates_from(self, start: str) -> list[str]:
-        """Return the gates runs that start from a training run."""
+        """Return the gates runs that start from a training run, or from random weights."""
         return [name for name in self.named("gates") if self._start[name] == start]
-
-    def gates_from_none(self) -> list[str]:
-        """Return the gates runs that start from random weights."""
-        return self.gates_from(RANDOM_WEIGHTS)
 
     def fine_tuned(self) -> list[str]:
         """Return the gates runs that start from a trained model."""
@@ -109,7 +105,5 @@ class Pruning:
         if settings.model.frozen:
             return 0
         run = self.trained[name]
-        measured = (
-            max(settings.train.updates - run.start_update, 0) if run.method == "importance" else 0
-        )
+        measured = max(settings.train.updates - run.start_update, 0) * (run.method == "importance")
         return settings.train.updates + FIRST_PASS * run.probability * measured

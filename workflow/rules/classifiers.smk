@@ -27,7 +27,7 @@ rule entailment:
     resources:
         **needs.text(),
     params:
-        settings=plan.classifiers.parting_flags,
+        settings=as_flags(plan.settings.classifiers, "dev_pairs", "train_pairs"),
         folder=subpath(output[0], parent=True),
     shell:
         "python {params.script} --raw {input.raw:q} --out {params.folder:q}"
@@ -38,7 +38,7 @@ rule fine_tune_classifier:
     """Fine-tune one classifier. Killed or stopped, it goes on after its last whole epoch."""
     input:
         train="<text>/train.jsonl",
-        start=plan.classifiers.start,
+        start=lambda w: plan.classifiers.source(w.run).manifest,
     output:
         multiext("<trained>/model/", *CLASSIFIER_FILES),
         facts="<trained>/fine_tuning.json",

@@ -14,7 +14,7 @@ rule download:
     wildcard_constraints:
         corpus=alternatives(n for n, corpus in plan.corpora.items() if not corpus.generator),
     params:
-        settings=lambda w: ["--entry", plan.raw.at(w).entry],
+        settings=plan.entry_flags,
     shell:
         "python {params.script} --corpus {wildcards.corpus:q} {params.settings:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -13,7 +13,7 @@ rule fetch_pretrained:
     wildcard_constraints:
         pretrained=alternatives(plan.imported.names),
     params:
-        settings=plan.imported.entry_flags,
+        settings=plan.entry_flags,
     shell:
         "python {params.script} --name {wildcards.pretrained:q} {params.settings:q}"
         " --out {output:q} > {log:q} 2>&1"
@@ -63,7 +63,7 @@ rule imported_run:
         bpe=FOLDERS["bpe"],
         pretrained=given("pretrained/"),
         settings=plan.section("model"),
-        measuring=plan.imported.measuring_flags(),
+        measuring=as_flags(plan.settings.train, "batch_tokens", "device", "threads"),
         folder=subpath(output.curves, parent=True),
     shell:
         "python {params.script} {params.pretrained:q} --bpe {params.bpe:q}"

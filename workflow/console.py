@@ -1,17 +1,59 @@
-"""Faults of a run: their messages, and the exit codes of failed jobs."""
+"""Command line of a run, messages of faults, and the exit codes of failed jobs."""
 
+import io
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 from snakemake.logging import logger
 
-from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+
+DEFAULT = "quickstart"
+
+
+def experiment_name(config: Mapping[str, Any]) -> str:
+    """Return the experiment that `--config` names, or the default.
+
+    Raises UserError for any other key, also from `--configfile`.
+    """
+    name = config.get("experiment", DEFAULT)
+    unknown = [key for key in config if key != "experiment"]
+    if unknown:
+        raise UserError(
+            f"--config or --configfile: unknown key {unknown[0]}. Give only experiment=NAME; "
+            f"settings are in config/NAME.yaml, here config/{name}.yaml"
+        )
+    return "" if name is None else str(name)  # None: Snakemake's reading of `experiment=`
+
+
+def makes_nothing() -> bool:
+    """Return whether this command only plans: a dry run or an estimate."""
+    program, *flags = sys.argv
+    dry = any(re.fullmatch(r"-[Fkpq]*n[Fkpq]*|--dry-?run", flag) for flag in flags)
+    return dry or program.endswith("estimate.py")
+
+
+def submits() -> bool:
+    """Return whether the executor, of the command line or its profile, is a cluster.
+
+    `--jobs` does not tell: somebody may give it beside `--cores` on one machine, too.
+    """
+    from snakemake.cli import parse_args
+
+    with redirect_stderr(io.StringIO()):  # Snakemake has named the profile already
+        _, args = parse_args(sys.argv[1:])
+    return args.executor not in (None, "local")
+
+
+def trusts_files() -> bool:
+    """Return whether a person accepts files without a record, by `--touch`."""
+    return bool({"--touch", "-t"} & set(sys.argv))
+
 
 _STATUS = re.compile(r"returned non-zero exit status (\d+)\.$", re.MULTILINE)
 _KILLED = re.compile(r"died with <Signals\.SIGKILL: 9>\.$", re.MULTILINE)
@@ -32,25 +74,14 @@ def listed(faults: Sequence[str]) -> str:
     return "\n  ".join([*faults[:_LISTED], *more])
 
 
-def leave(fault: HeadcountError) -> NoReturn:
-    """Print the fault and end at once. Snakemake would replace the message and the exit code."""
-    print(f"error: {fault}", file=sys.stderr, flush=True)
-    os._exit(fault.exit_code)
-
-
 @contextmanager
 def leaving() -> Iterator[None]:
-    """Context that turns faults into messages and exit codes."""
+    """Print a fault and end at once. Snakemake would replace the message and the exit code."""
     try:
         yield
     except HeadcountError as fault:
-        leave(fault)
-
-
-def require_own_package(root: Path) -> None:
-    """Leave unless Python imports the package headcount of this checkout."""
-    with leaving():
-        fingerprint.require_own_package(root)
+        print(f"error: {fault}", file=sys.stderr, flush=True)
+        os._exit(fault.exit_code)
 
 
 def leave_as_job(logs: Sequence[str]) -> None:

@@ -1,16 +1,131 @@
-"""Memory, GPUs and time limits that jobs ask for, from one small table by the size of the model.
+"""Memory, GPUs and time that this machine has and jobs ask for, and the lock of the folder.
 
 Every further attempt of a job asks for as much again. A profile overrides any of these by
 `set-resources`.
 """
 
+import fcntl
+import os
+import re
+import subprocess
 import sys
+from importlib import metadata
+from itertools import takewhile
 from math import inf
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from plan.plan import Plan
 
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import hold
 from headcount.base.settings.experiment import Experiment
+from headcount.model.gpu_slots import SLOTS
+
+LOCK = Path(".headcount.lock")  # not in .snakemake, which people delete when they look for locks
+_held = []  # open files: closing one would drop its lock
+
+
+def require_folders(experiment: str) -> None:
+    """Raise a fault for folders that can't be written, where Snakemake would show a traceback."""
+    for folder in (".", ".snakemake", "data", "results", f"results/{experiment}"):
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise UserError(
+                f"{folder}: expected a folder, found a file, or a link that leads nowhere; move it "
+                "elsewhere, or make the folder that it leads to"
+            )
+        if os.path.exists(folder) and not os.access(folder, os.W_OK):
+            raise EnvironmentFault(
+                f"{Path(folder).resolve()} is read-only, and a dry run needs to write too; "
+                "make it writable, or copy the project elsewhere"
+            )
+
+
+def is_held() -> bool:
+    """Return whether another run works in this folder."""
+    try:
+        with LOCK.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:  # no lock yet, or one that `hold_folder` reports
+        return False
+
+
+def hold_folder(held_before: bool = False) -> None:
+    """Take the folder's lock until this process ends. The kernel drops it however it ends.
+
+    `held_before`: another run worked here when this one began to plan. Raises EnvironmentFault
+    then, or if it still works: Snakemake would make again what the other run has finished.
+    """
+    _held.append(hold(LOCK, f"running this workflow in {Path.cwd()}"))
+    if held_before:
+        raise EnvironmentFault(
+            f"another run in {Path.cwd()} finished while this one was planning; run the same "
+            "command again"
+        )
+
+
+CONTAINER = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),  # of cgroups' first version
+)
+"""Limits of a container, in bytes; `max`, or more than there is, without a limit."""
+
+
+def gpus() -> list[str]:
+    """Return the GPUs that this process may use, as CUDA names them, or none if torch uses none."""
+    if metadata.version("torch").endswith("+cpu"):
+        return []
+    try:
+        listing = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    count = sum(line.startswith("GPU ") for line in listing.stdout.splitlines())
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES") if count else ""
+    if visible is None:
+        return list(map(str, range(count)))
+    # CUDA looks no further than the first name that it does not know.
+    return list(takewhile(re.compile("[^-]").match, visible.split(",")))
+
+
+def memory_mb() -> int:
+    """Return the megabytes of memory that this machine, or this container, has."""
+    limits = [path.read_text().strip() for path in CONTAINER if path.exists()]
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([total, *(int(limit) for limit in limits if limit != "max")]) // 10**6
+
+
+def slots(devices: list[str], shares: int) -> str:
+    """Return `SLOTS` for so many jobs at a time on these GPUs (empty without a GPU)."""
+    return ",".join(devices[number % len(devices)] for number in range(shares)) if devices else ""
+
+
+def set_limits(workflow) -> None:
+    """Limit the jobs of this machine together to what it has (`workflow` is Snakemake's own).
+
+    Memory and GPUs that `--resources` names stay as they are: more shares than GPUs let several
+    jobs use one. A job that asks for more than there is gets what there is.
+    """
+    limits, devices = workflow.global_resources, gpus()
+    limits.setdefault("mem_mb", memory_mb())
+    shares = limits.setdefault("gpu", len(devices)).value
+    os.environ[SLOTS] = slots(devices, shares)
+    if devices and not shares:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif "CUDA_VISIBLE_DEVICES" not in os.environ:
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi counts them
+
+
+def run_in_turn(workflow) -> None:
+    """Let jobs of one group run one after the other on a cluster (`workflow` is Snakemake's own).
+
+    A group asks for cores, memory and GPU of its largest job, and for the time of all. The profile
+    gives every job the one `turn` of its group. Were it not local, the cluster would have one.
+    """
+    workflow.global_resources["turn"] = 1
+    workflow.resource_scopes["turn"] = "local"
 
 
 class Size(NamedTuple):
