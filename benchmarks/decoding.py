@@ -126,7 +126,9 @@ def ended_by_themselves(
     for alpha in {0.0, settings.length_penalty}:
         search = settings.model_copy(update={"length_penalty": alpha})
         found = translate(model, text.src, search)
-        ended = [before and not each.capped for before, each in zip(ended, found, strict=True)]
+        ended = [
+            before and not each.hit_max_length for before, each in zip(ended, found, strict=True)
+        ]
     kept = [number for number, each in enumerate(ended) if each]
     if not kept:
         raise UserError("--model: it ends no translation by itself; name one trained for longer")

@@ -137,7 +137,7 @@ def test_which_heads_are_masked_as_gates_closed_them(inputs, untuned):
     assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
     assert all({*heads} < {0, 1, 2} for heads in by_run["gates-enc_self-l0.1", "drawn"])
     assert tuple(untuned[0]) == UNTUNED_COLUMNS and len(untuned) == len(GATES) * (1 + 1 + 2)
-    (row,) = (r for r in untuned if (r["as_run"], r["order"]) == ("gates-all-l0.01", "gates"))
+    (row,) = (r for r in untuned if (r["matched_run"], r["order"]) == ("gates-all-l0.01", "gates"))
     assert row["heads"] == "enc_self.0.0 dec_self.0.2 dec_enc.0.0" and row["draw"] == ""
 
 

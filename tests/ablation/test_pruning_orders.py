@@ -160,13 +160,17 @@ def test_areas_by_hand():
     ]
     # (40 + 30) / 2 and (30 + 0) / 2 have the mean 25; (42 + 34) / 2 and (34 + 2) / 2 have 28;
     # (38 + 26) / 2 and 26 / 2 have 22.5. Random: (40 + 20) / 2 and 20 / 2 have 20.
-    assert (rows[0]["area"], rows[0]["against"], rows[0]["delta"]) == (25, "", "")
+    assert (rows[0]["area"], rows[0]["reference_run"], rows[0]["delta"]) == (25, "", "")
     assert (rows[0]["low"], rows[0]["high"]) == (22.5, 28)
-    assert (rows[1]["area"], rows[1]["against"], rows[1]["delta"]) == (20, "all/importance", -5)
+    assert (rows[1]["area"], rows[1]["reference_run"], rows[1]["delta"]) == (
+        20,
+        "all/importance",
+        -5,
+    )
     # Random's resamples: (42 + 20) / 2, (20 + 2) / 2 make 21; (38 + 20) / 2, 20 / 2 make 19.5.
     # Minus 28 and 22.5: -7 and -3.
     assert (rows[1]["delta_low"], rows[1]["delta_high"]) == interval(np.array([-7.0, -3.0]))
-    assert rows[2]["area"] == 35 and rows[2]["against"] == ""  # nothing to hold it against
+    assert rows[2]["area"] == 35 and rows[2]["reference_run"] == ""  # nothing to hold it against
 
 
 def test_areas_of_curves_with_means_have_scores_of_their_own():

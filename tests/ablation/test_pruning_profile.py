@@ -169,7 +169,7 @@ def test_a_profile_has_a_curve_for_each_measure_and_one_with_means(inputs, rows,
         assert float(row["bleu"]) == pytest.approx(alone)
     assert added["importance_mean"][1]["bleu"] != rows[0][1]["bleu"]
     areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))
-    assert {row["order"] for row in areas if row["against"] == "all/importance"} >= set(added)
+    assert {row["order"] for row in areas if row["reference_run"] == "all/importance"} >= set(added)
 
 
 @pytest.fixture(scope="module")

@@ -175,24 +175,26 @@ CASES = {
     "MI-05": ({"cross_layers": frame(layer=[0, 1], **around([-9.0, -4.0]))}, {"": -4}),
     "MI-06": ({"by_importance": frame(percent=[0, 10, 30], **around([0.0, -1.0, -3.0]))}, {"": -2}),
     "MI-07": ({"one_per_layer": frame(**around([-30.0]))}, {"": -30}),
-    "MI-08": ({"areas": frame(against="all/importance", curve=["all/single", "all/importance_raw"],
-                              **around([-2.0, 3.0]))}, {"": -2}),
+    "MI-08": ({"areas": frame(
+        reference_run="all/importance", curve=["all/single", "all/importance_raw"],
+        **around([-2.0, 3.0]))}, {"": -2}),
     "MI-09": ({"agreement_overall": frame(first="importance", second=["loss_change", "survival"],
                                           **around([0.9, 0.1]))}, {"": 0.9}),
     "MI-10": ({"importance_speed": frame(**ONE)}, {"": 0.7}),
     "MI-11": ({"training": TRAINING}, {"r_squared": -0.5, "end_mass": 0.5}),
     # Update 10 of 100 is within a tenth, but the first; 20 is not.
     "MI-12": ({"training": TRAINING.assign(update=[5, 10, 100])}, {"": 88}),
-    "MI-13": ({"areas": frame(against="dec_enc/importance", curve=["enc_self/importance"],
+    "MI-13": ({"areas": frame(reference_run="dec_enc/importance", curve=["enc_self/importance"],
                               **around([4.0]))}, {"enc_self/importance": 4}),
     "MI-14": ({"speed": SPEED}, {"decode": 1.32,
                                  "decode at large batches over small ones": 1.2}),
     # Half of the heads are 300 of 1,000 parameters.
     "MI-15": ({"speed": SPEED}, {"": 0.6}),
-    "MI-16": ({"areas": frame(against="all/importance", curve="all/importance_signed",
+    "MI-16": ({"areas": frame(reference_run="all/importance", curve="all/importance_signed",
                               **around([-1.0]))}, {"": -1}),
-    "MI-17": ({"areas": frame(against="all/importance", curve=["all/single", "all/importance_raw"],
-                              **around([-2.0, 3.0]))}, {"": 3}),
+    "MI-17": ({"areas": frame(
+        reference_run="all/importance", curve=["all/single", "all/importance_raw"],
+        **around([-2.0, 3.0]))}, {"": 3}),
     # Tops of the layers: 0.2 of a mean of 0.15, and 1; of two layers the second makes a majority.
     "VO-01": ({"roles": ROLES}, {"": 1}),
     "VO-02": ({"agreement": frame(first="relevance", second="confidence", **ONE)}, {"": 0.7}),

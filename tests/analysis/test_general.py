@@ -79,7 +79,7 @@ def test_mean_scores_are_nested():
     assert means[PAIR] == {"baseline": {"x": {"bleu": 10.5, "chrf": 40.13}}}
     assert means["nli"] == {"bert": {"dev": {"accuracy": 83.34}}}
     assert module.mean_scores([], [], classifiers[:0]) == {}
-    columns = ["run", "metric", "sentences", "truncated", "capped"]
+    columns = ["run", "metric", "sentences", "source_truncated", "hit_max_length"]
     rows = [("a", "bleu", 200, 2, 0), ("b", "bleu", 200, 0, 1), ("b", "bleu", 50, 0, 2)]
     table = pd.DataFrame([*rows, ("a", "chrf", 200, 99, 0)], columns=columns)
     (warning,) = module.cut_off(table.assign(pair=PAIR))

@@ -78,7 +78,7 @@ def test_slopes_of_locked_heads_are_means_over_locked_updates():
     of = table.iloc[1]
     assert (of["locked_from"], of["locked_to"], of["locked_intervals"]) == (0, 100, 2)
     assert (of["slope"], of["slope_sd"], of["importance_end"]) == (2.5, 1, 14)
-    assert table["importance_before"].tolist()[2] == 0 and table["was_held"].isna().all()
+    assert table["importance_before"].tolist()[2] == 0 and table["in_warmup_mask"].isna().all()
     with pytest.raises(UserError, match="slopes.csv"):
         lock_in.history(record("masked", SHARES), slopes(FLAT, updates=40), {"impt-1": RULE})
 
@@ -179,13 +179,13 @@ def test_runs_are_compared_by_seed_with_the_baseline_the_same_and_tuned_dropout(
     assert (mean["chosen"], mean["dropout"], mean["share"]) == ("yes", 0.1, 0.4)
     same = row_of(table, "dev_loss", "random-2-d0.1", "same dropout")
     tuned = row_of(table, "dev_loss", "random-2-d0.1", "tuned dropout")
-    assert same["against"] == tuned["against"] == "baseline-d0.1"
+    assert same["reference_run"] == tuned["reference_run"] == "baseline-d0.1"
     test = ttest_rel(*(LOSSES[run] for run in ("random-2-d0.1", "baseline-d0.1")))
     assert same["value"] == -0.5 and same["p"] == pytest.approx(test.pvalue)
     assert (same["low"], same["high"]) == pytest.approx(tuple(test.confidence_interval()))
     base = row_of(table, "bleu", "baseline-d0.1", "baseline", "mean")
     assert base["value"] == pytest.approx(5.5 * (9.5 - 12) / 3)
-    against = set(table.loc[table["run"] == "baseline", "against"].dropna())
+    against = set(table.loc[table["run"] == "baseline", "reference_run"].dropna())
     assert against == {"baseline-d0.1"} and row_of(table, "update", "baseline")["value"] == 100
     assert table["run"].drop_duplicates().tolist() == list(LOSSES)
     table = table_of(scores=[*SCORES[:-1], score("random-2-d0.1", 3, first=1)])
@@ -263,5 +263,5 @@ def test_a_run_is_compared_with_the_random_run_that_differs_in_the_choice_alone(
     names += ["random-2-after9"] * (random is not None)
     table = variants_of([name for name in names if name != run] + [run])
     rows = table[(table["run"] == run) & (table["statistic"] == "dev_loss")]
-    against = rows.dropna(subset="against").set_index("reference")["against"].to_dict()
+    against = rows.dropna(subset="reference_run").set_index("reference")["reference_run"].to_dict()
     assert against == {"baseline": "baseline"} | ({"random": random} if random else {})

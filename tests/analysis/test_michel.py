@@ -94,6 +94,6 @@ def test_printed_tables_agree_with_the_text_of_the_paper():
     curves = michel.curves()
     starts = curves[curves["percent"] == 0]
     assert len(starts) == 6 and not starts["delta"].any()
-    assert michel.prunable()[["heads", "holds_at"]].to_numpy().tolist() == [[144, 58]]
+    assert michel.prunable()[["heads", "last_ok_heads"]].to_numpy().tolist() == [[144, 58]]
     epochs = michel.training().groupby("epoch")["kept"]
     assert epochs.first().eq(100).all() and epochs.last().eq(0).all() and len(epochs) == 16

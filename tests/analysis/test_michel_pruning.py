@@ -48,23 +48,31 @@ def test_percent_of_steps_and_importance_as_a_share_of_the_layers_norm():
 def test_a_curve_holds_until_its_first_significant_loss():
     table = module.judged(module.profile(three_orders(), NONE)).set_index(["order", "draw"])
     row = table.iloc[0]
-    assert row[["holds_at", "holds_percent", "holds_delta", "holds_p"]].tolist() == [1, 25, -1, 0.3]
-    assert row[["falls_at", "falls_percent", "falls_low", "falls_high"]].tolist() == [
+    assert row[["last_ok_heads", "last_ok_percent", "last_ok_delta", "last_ok_p"]].tolist() == [
+        1,
+        25,
+        -1,
+        0.3,
+    ]
+    assert row[
+        ["first_loss_heads", "first_loss_percent", "first_loss_low", "first_loss_high"]
+    ].tolist() == [
         2,
         50,
         -11,
         -9,
     ]
-    assert row[["keeps_percent", "step", "heads"]].tolist() == [25, 25, 4]
+    assert row[["retained_percent", "step", "heads"]].tolist() == [25, 25, 4]
     alone = table.loc["one_per_layer"].iloc[0]
     assert (
-        alone["falls_percent"] == 75 and alone[["holds_at", "step", "keeps_percent"]].isna().all()
+        alone["first_loss_percent"] == 75
+        and alone[["last_ok_heads", "step", "retained_percent"]].isna().all()
     )
-    assert table.loc["random", "holds_percent"].tolist() == [100, 100]
+    assert table.loc["random", "last_ok_percent"].tolist() == [100, 100]
     points = module.profile(steps([40, 50, 37, 40], [1, 0.001, 0.2, 0.9]), NONE)
     (row,) = module.judged(points).to_dict("records")
-    assert row["holds_percent"] == 100 and np.isnan(row["falls_at"])
-    assert row["keeps_percent"] == pytest.approx(100 / 3)
+    assert row["last_ok_percent"] == 100 and np.isnan(row["first_loss_heads"])
+    assert row["retained_percent"] == pytest.approx(100 / 3)
 
 
 def test_curves_stand_beside_the_paper_of_the_same_metric():
@@ -73,14 +81,14 @@ def test_curves_stand_beside_the_paper_of_the_same_metric():
     table = module.pruning(points, facts, [])
     assert table["size"].tolist()[:4] == [50] * 4
     paper = table[table["source"] == "paper"]
-    assert paper["keeps_percent"].tolist() == [20, 10, 50, 60, 30, 20]
+    assert paper["retained_percent"].tolist() == [20, 10, 50, 60, 30, 20]
     table = module.pruning(points.assign(metric="accuracy"), [], [MODEL | {"pairs": {"t": 9}}])
     paper = table[table["source"] == "paper"]
-    assert paper[["holds_percent", "size"]].fillna(0).to_numpy().tolist() == [[40, 0]]
+    assert paper[["last_ok_percent", "size"]].fillna(0).to_numpy().tolist() == [[40, 0]]
 
 
 def test_printed_areas_are_means_over_equal_steps():
-    columns = ["scope", "order", "area", "low", "high", "against", "delta"]
+    columns = ["scope", "order", "area", "low", "high", "reference_run", "delta"]
     ours = pd.DataFrame([("all", "importance", 20.0, 19.0, 21.0, None, np.nan)], columns=columns)
     table = module.areas(ours.assign(**MODEL, test_set="t"), NONE)
     single = [36.05, 35.15, 33.82, 20.66, 8.57, 6.31, 3.16, 1.24, 0.33, 0.09, 0]
@@ -115,7 +123,7 @@ def test_heads_are_listed_in_the_order_of_pruning_and_of_equal_ones_the_last_goe
     importance = heads([1.0, 2.0, 1.0], statistic="importance")
     table = module.removal(importance, changes, masked, module.profile(points, NONE), SETTINGS)
     assert table["address"].tolist() == ["enc_self.0.2", "enc_self.0.0", "enc_self.0.1"]
-    assert table["rank"].tolist() == [1, 2, 3] and table["goes_at"].tolist() == [2, 2, 4]
+    assert table["rank"].tolist() == [1, 2, 3] and table["removed_at_step"].tolist() == [2, 2, 4]
     assert table["before_loss"].tolist() == ["yes", "yes", "no"]
     assert table["loss_rise"].tolist() == [3, 1, 2]
 

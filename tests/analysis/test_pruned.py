@@ -36,7 +36,7 @@ def test_a_model_has_its_heads_by_attention_type_and_layer():
     chances = heads.iloc[4:6].assign(statistic="p_zero", value=[0.95, 0.3])
     opened = heads.iloc[4:6].assign(statistic="p_one", value=[0.01, 0.2])
     control, model = models_of(pd.concat([heads, chances, opened])).to_dict("records")
-    assert (model["how"], model["scope"], model["lambda"]) == ("gates", "enc_self", 0.1)
+    assert (model["method"], model["scope"], model["lambda"]) == ("gates", "enc_self", 0.1)
     assert (model["start"], model["control"]) == ("baseline", "gates-enc_self-l0")
     assert (model["heads"], model["heads_left"]) == (4, 3)
     assert (model["scope_heads"], model["scope_left"]) == (2, 1)
@@ -44,7 +44,7 @@ def test_a_model_has_its_heads_by_attention_type_and_layer():
     assert (control["enc_self_layers"], model["enc_self_layers"]) == ("1 0 1", "0 0 1")
     assert model["polarised"] == 0.5  # one of the two gates is surely 0
     assert pd.isna(control["polarised"])
-    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "how": "gates", "run": "gates"})
+    models = pd.DataFrame({"pair": ["p.en-de"], "seed": 1, "method": "gates", "run": "gates"})
     models = models.assign(start="random weights", gates_run="gates")
     assert pruning.updates(models, curves(), curves(gates=30))["updates_before"].tolist() == [0]
     assert pruning.with_all_heads(models)["run"].tolist() == ["baseline"]
@@ -75,7 +75,7 @@ def test_models_from_scratch_are_warned_of_unless_updates_are_equal(
     updates: int, warned: bool
 ) -> None:
     models = pd.DataFrame(
-        {"pair": "p.en-de", "seed": 1, "how": ["gates", "scratch"], "run": ["gates", "scratch"]}
+        {"pair": "p.en-de", "seed": 1, "method": ["gates", "scratch"], "run": ["gates", "scratch"]}
     ).assign(start="baseline", gates_run="gates")
     spent = pruning.updates(models, curves(baseline=100), curves(gates=30, scratch=updates))
     assert spent["updates"].tolist() == [30, updates]

@@ -38,7 +38,9 @@ def references(tmp_path):
 
 
 def wanted(*rows):
-    return pd.DataFrame(rows, columns=["run", "against"]).assign(pair=PAIR, seed=1, test_set="test")
+    return pd.DataFrame(rows, columns=["run", "reference_run"]).assign(
+        pair=PAIR, seed=1, test_set="test"
+    )
 
 
 def test_equal_lines_differ_alike_in_every_resample(tmp_path, references):
@@ -61,7 +63,7 @@ def test_several_runs_have_the_resamples_of_one(tmp_path, references):
     texts = [translate(tmp_path, run, text) for run, text in lines.items()]
     table = compare(wanted(("v", "u"), ("w", "u"), ("w", "v")), texts, references)
     for row in table.itertuples():
-        (alone,) = compare_systems(lines[row.against], [lines[row.run]], GOLD, "xx")
+        (alone,) = compare_systems(lines[row.reference_run], [lines[row.run]], GOLD, "xx")
         assert (row.delta, row.delta_low) == (alone.delta, alone.low)
         assert (row.delta_high, row.p) == (alone.high, alone.p_value)
 

@@ -33,7 +33,7 @@ RUNS = pd.DataFrame(
         ("ranked", "ranked", "enc_self", 1.0, "baseline", 1, 3, 27.0, -3.0),
         ("from-h2", "gates", "enc_self", 1.0, "h2", 1, 4, 29.5, -0.5),
     ],
-    columns=["run", "how", "scope", "lambda", "start", "seed", "scope_left", "score", "delta"],
+    columns=["run", "method", "scope", "lambda", "start", "seed", "scope_left", "score", "delta"],
 ).assign(pair=PAIR, test_set="test", scope_heads=8, start_score=31, control_score=30)
 RUNS = RUNS.assign(delta_low=RUNS["delta"] - 1, delta_high=RUNS["delta"] + 1)
 
@@ -73,7 +73,7 @@ def layers(run: str, left: list[int]) -> pd.DataFrame:
     """Return layers of a gates run: one of the encoder, five of the decoder's types."""
     kinds = ["enc_self", *["dec_self"] * 5, *["dec_enc"] * 5]
     table = pd.DataFrame({"kind": kinds, "layer": [0, *range(5), *range(5)], "heads_left": left})
-    table = table.assign(pair=PAIR, run=run, seed=1, how="gates", scope="all", heads=8)
+    table = table.assign(pair=PAIR, run=run, seed=1, method="gates", scope="all", heads=8)
     return table.assign(start="baseline", **{"lambda": 1.0})
 
 
@@ -113,11 +113,13 @@ def test_speed_ups_are_by_steps_of_the_search() -> None:
     times = times.assign(seconds=[4.0, 6.0, 4.0, 6.0], sentences=2, steps=[20, 60, 20, 60])
     times = times.assign(pair=PAIR, run="speed", seed=1, phase="decode", batch_size=1)
     times = times.assign(heads_left=[8, 3] * 2, parameters=100, file_bytes=400)
-    models = pd.DataFrame({"pair": [PAIR], "run": "l1", "seed": 1, "how": "gates", "scope": "all"})
+    models = pd.DataFrame(
+        {"pair": [PAIR], "run": "l1", "seed": 1, "method": "gates", "scope": "all"}
+    )
     scores = pd.DataFrame({"pair": PAIR, "run": "l1", "seed": 1, "test_set": ["a", "b"]})
     baseline, pruned = figures.timed(times, models, scores.assign(score=[9, 8])).to_dict("records")
     assert (pruned["milliseconds"], pruned["steps"], pruned["repeats"]) == (3000, 30, 2)
     assert (baseline["speedup"], pruned["speedup"]) == (1, pytest.approx(2))  # 0.2 and 0.1 s a step
     assert pruned["speedup_low"] == pytest.approx(2)  # both repeats agree
     assert (pruned["test_set"], pruned["score"]) == ("a", 9)
-    assert pd.isna([baseline["how"], baseline["score"], baseline["speedup_low"]]).all()
+    assert pd.isna([baseline["method"], baseline["score"], baseline["speedup_low"]]).all()

@@ -23,7 +23,7 @@ def scores(runs: list[str], values: list[float]) -> pd.DataFrame:
 
 def models(*rows: tuple) -> pd.DataFrame:
     """Return models of the scope `all` from their run, how, λ and start."""
-    table = pd.DataFrame(rows, columns=["run", "how", "lambda", "start"])
+    table = pd.DataFrame(rows, columns=["run", "method", "lambda", "start"])
     gates = table["run"].str.replace("ranked-", "").str.replace("scratch-", "")
     return table.assign(pair=PAIR, seed=1, scope="all", gates_run=gates, control="gates-l0")
 
@@ -73,9 +73,9 @@ def test_a_run_stands_beside_its_control_and_its_start(texts: tuple) -> None:
 def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts):
     runs = tables.records(sweep(), sweep_scores(), *texts)
     untuned = pd.DataFrame([[PAIR, "baseline", 1, "test", "gates-l1", "drawn", 1.0, "untuned"]])
-    untuned = untuned.set_axis(UNTUNED, axis=1).assign(delta=-5.0, against="baseline")
+    untuned = untuned.set_axis(UNTUNED, axis=1).assign(delta=-5.0, reference_run="baseline")
     table = tables.comparison(runs, untuned, *texts)
-    columns = ["comparison", "contender", "run", "against"]
+    columns = ["comparison", "contender", "run", "reference_run"]
     assert table[columns].fillna("").to_numpy().tolist() == [
         ["tuned", "gates", "gates-l1", ""],
         ["tuned", "ranked", "ranked-gates-l1", "gates-l1"],
@@ -87,15 +87,15 @@ def test_ways_and_starts_are_compared_with_gates_on_the_baseline(texts):
     assert table["delta"].tolist() == pytest.approx(expected, nan_ok=True)
     assert table["control_delta"].iloc[1] == pytest.approx(WORSE - 100)
     runs = tables.records(sweep().iloc[:2], sweep_scores(), *texts)
-    table = tables.comparison(runs, pd.DataFrame(columns=[*UNTUNED, "against"]), *texts)
+    table = tables.comparison(runs, pd.DataFrame(columns=[*UNTUNED, "reference_run"]), *texts)
     assert table["run"].tolist() == ["gates-l0", "gates-l1"]
-    assert table["against"].isna().all()
+    assert table["reference_run"].isna().all()
 
 
 def test_untuned_models_with_another_number_of_heads_are_refused() -> None:
     gates = sweep().assign(scope_heads=16, scope_left=8)
     masked = pd.DataFrame({"pair": [PAIR], "run": "baseline", "seed": 1, "order": "gates"})
-    masked = masked.assign(as_run="gates-l1", heads_masked=8)
+    masked = masked.assign(matched_run="gates-l1", heads_masked=8)
     assert tables.untuned_models(gates, masked, SETTINGS)["heads_left"].tolist() == [8]
     with pytest.raises(UserError, match="as gates-l1 expected 8 heads left, found 7"):
         tables.untuned_models(gates, masked.assign(heads_masked=9), SETTINGS)
@@ -109,22 +109,22 @@ SWEEP = pd.DataFrame({"run": ["l9", "l1", "l3", "l0"], "lambda": [9.0, 1.0, 3.0,
     dec_self_share=[0.5, 1, 0.5, 1],
     dec_enc_share=[0.5, 1, 0.5, 1],
     **{"pair": PAIR, "scope": "all", "start": "baseline", "seed": 1, "test_set": "test"},
-    **{"how": "gates", "scope_heads": 16, "delta_low": -1, "delta_high": 1, "p": 0.01},
+    **{"method": "gates", "scope_heads": 16, "delta_low": -1, "delta_high": 1, "p": 0.01},
     signature="s",
 )
 
 
 def test_bleu_falls_at_the_first_run_below_the_limit():
     small, large = tables.falls(SWEEP).to_dict("records")
-    assert (small["limit"], small["holds_at"], small["falls_at"]) == (0.25, 16, 8)
+    assert (small["limit"], small["last_ok_heads"], small["first_loss_heads"]) == (0.25, 16, 8)
     assert (small["lambda"], small["delta"]) == (3.0, -0.3)
-    assert (large["limit"], large["holds_at"]) == (1.0, 4)
-    assert pd.isna([large["falls_at"], large["lambda"], large["p"]]).all()
-    assert (small["runs"], small["runs_shorn"]) == (3, 2)
+    assert (large["limit"], large["last_ok_heads"]) == (1.0, 4)
+    assert pd.isna([large["first_loss_heads"], large["lambda"], large["p"]]).all()
+    assert (small["runs"], small["runs_pruned"]) == (3, 2)
     assert (small["enc_self_share"], small["dec_self_share"]) == (0.25, 0.5)
     assert (small["first_kind"], small["enc_self_lowest"]) == ("enc_self", 1)
     row = tables.falls(SWEEP.assign(scope="enc_self")).iloc[0]
-    assert (row["falls_at"], row["runs_shorn"]) == (8, 2)
+    assert (row["first_loss_heads"], row["runs_pruned"]) == (8, 2)
     assert row[["enc_self_share", "first_kind", "enc_self_lowest"]].isna().all()
 
 

@@ -54,7 +54,7 @@ def test_it_translates_as_ours_does(small, alpha, mask, threads):
     """Every search ends by itself, and with a penalty CTranslate2 has patience."""
     wide = {"length_penalty": alpha, "max_length_factor": 4.0}
     ours, counts = lines_of(small, "headcount", mask, **wide)
-    assert ours[1] == "" and (counts["empty"], counts["capped"]) == (1, 0)
+    assert ours[1] == "" and (counts["empty"], counts["hit_max_length"]) == (1, 0)
     assert lines_of(small, "ctranslate2", mask, threads=threads, **wide) == (ours, counts)
 
 
@@ -103,8 +103,10 @@ def test_every_output_ends_at_its_own_limit(small):
     found = search.translate(sources, lambda sentences: None)
     for ids, best in zip(sources, found, strict=True):
         limit = int(0.1 * len(ids)) + 3
-        assert len(best.ids) < limit and best.capped == bool(ids and len(best.ids) == limit - 1)
-    assert found[1] == Best([], False) and any(best.capped for best in found)
+        assert len(best.ids) < limit and best.hit_max_length == bool(
+            ids and len(best.ids) == limit - 1
+        )
+    assert found[1] == Best([], False) and any(best.hit_max_length for best in found)
 
 
 class Result:

@@ -173,7 +173,7 @@ def test_a_source_longer_than_the_positions(folders, tmp_path, capsys, monkeypat
     assert f"{source}:3: expected at most 63 subwords" in error(capsys)
     assert not (tmp_path / "out.txt").exists()
     assert run_script("translate", [*flags, "--max-source", 63, "--beam", 1]) == 0
-    assert read_json(tmp_path / "facts.json")["truncated"] == 1
+    assert read_json(tmp_path / "facts.json")["source_truncated"] == 1
 
 
 UNREADABLE = "its tokeniser that need no code"

@@ -102,7 +102,7 @@ def test_files_of_several_test_sets(tmp_path):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     files = [tmp_path / "a.out", tmp_path / "b.out"]
     search = {"beam": 3, "length_penalty": 0.5, "sentences": 20}
-    search |= {"truncated": 0, "capped": 1, "engine": "headcount"}
+    search |= {"source_truncated": 0, "hit_max_length": 1, "engine": "headcount"}
     facts = [tmp_path / f"{path.name}.json" for path in files]
     for path, about in zip(files, facts, strict=True):
         about.write_text(json.dumps({**search, "empty": 0, "sha256": sha256(path)}))
@@ -123,7 +123,13 @@ def bleu_flags(folder):
     """Of the command, with translations of the 20 references and the facts beside them."""
     (folder / "ref").write_text("".join(f"{line}\n" for line in REFERENCES))
     (folder / "out").write_text("".join(f"{line}\n" for line in WORSE))
-    facts = {"beam": 3, "length_penalty": 0.5, "sentences": 20, "truncated": 0, "capped": 1}
+    facts = {
+        "beam": 3,
+        "length_penalty": 0.5,
+        "sentences": 20,
+        "source_truncated": 0,
+        "hit_max_length": 1,
+    }
     facts |= {"engine": "headcount"}
     (folder / "out.json").write_text(json.dumps(facts | {"sha256": sha256(folder / "out")}))
     flags = ["--pair", "x.en-de", "--run", "baseline", "--seed", 1, "--tests", "a"]

@@ -77,7 +77,7 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all(seed, alpha, prefix)
         best = max(range(len(every)), key=values.__getitem__)
         assert translation.ids == every[best]
         assert translation.log_probability == pytest.approx(-losses[best], abs=1e-4)
-        assert translation.capped == (len(translation.ids) == words + len(prefix))
+        assert translation.hit_max_length == (len(translation.ids) == words + len(prefix))
 
 
 def always(probabilities):
@@ -103,7 +103,7 @@ def test_beam_by_hand():
     for alpha, ids, probability in ((0.0, [], 0.3), (1.0, [], 0.3), (2.0, [4] * 4, 0.03888)):
         changes = {"beam": 2, "length_penalty": alpha, "max_length_extra": 2}
         found = translate(model, [[4, 4, 4]], settings(**changes))[0]
-        assert found.ids == ids and found.capped == bool(ids)
+        assert found.ids == ids and found.hit_max_length == bool(ids)
         assert found.log_probability == pytest.approx(math.log(probability), abs=1e-5)
 
 
@@ -194,7 +194,7 @@ def test_longest_output_is_kept_and_told(beam):
     # 7 + 2, 1 + 2 and 4 + 2 positions, the last one for EOS.
     for translation, words in zip(found, (8, 2, 5), strict=True):
         assert translation.ids == [4] * words
-        assert translation.capped
+        assert translation.hit_max_length
         expected = words * math.log(0.18) + math.log(1e-30)
         assert translation.log_probability == pytest.approx(expected, abs=1e-3)
 
@@ -277,4 +277,4 @@ def test_an_output_without_room_ends_behind_the_prefix():
     short = settings(max_length_factor=0.01, max_length_extra=1)
     found = translate(make_model(), SOURCES, short, prefix=PREFIX)
     assert [translation.ids for translation in found] == [PREFIX] * len(SOURCES)
-    assert all(translation.capped for translation in found)
+    assert all(translation.hit_max_length for translation in found)

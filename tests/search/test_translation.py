@@ -62,7 +62,7 @@ def test_f19_text_from_elsewhere_is_read_by_the_line_rule(folders, tmp_path):
 
 def test_f22_a_long_line_is_cut_and_counted(folders, tmp_path):
     lines, facts = translate(folders, tmp_path, b"the dog sleeps .\n" + b"dog " * 20000 + b"\n")
-    assert len(lines) == 2 and facts["truncated"] == 1
+    assert len(lines) == 2 and facts["source_truncated"] == 1
     # At most 1.0 · 40 + 3 subwords with EOS, so at most 42 words.
     assert 0 < len(lines[1].split()) <= 42
 

@@ -50,7 +50,11 @@ def test_who_leaves_late_finds_the_same(as_a_gpu, changes, beam, prefix, alpha):
         change()
         found.append(translate(model, SOURCES, limits, multiplier, prefix=prefix))
     for at_once, late in zip(*found, strict=True):
-        assert (late.ids, late.capped, late.steps) == (at_once.ids, at_once.capped, at_once.steps)
+        assert (late.ids, late.hit_max_length, late.steps) == (
+            at_once.ids,
+            at_once.hit_max_length,
+            at_once.steps,
+        )
         assert late.log_probability == pytest.approx(at_once.log_probability, abs=1e-6)
     assert len({each.steps % EVERY for each in found[0]}) > 1  # some go on in vain
 

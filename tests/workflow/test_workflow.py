@@ -153,9 +153,9 @@ def test_pruned_models_from_real_runs(origin):
     assert sum(kept[f"ranked-{gates}"]) == sum(kept[gates]) < 32
     assert sum(kept[subset]) == 6
     masking = origin.folder / RESULTS / "masking/synthetic.en-art/baseline/seed1"
-    assert {(row["order"], row["as_run"]) for row in rows(masking / "untuned_masking.csv")} == {
-        (order, run) for order in ("gates", "ranked", "drawn") for run in ("gates-all-l0", gates)
-    }
+    assert {
+        (row["order"], row["matched_run"]) for row in rows(masking / "untuned_masking.csv")
+    } == {(order, run) for order in ("gates", "ranked", "drawn") for run in ("gates-all-l0", gates)}
     timed = {row["model"] for row in rows(pruned / "speed/seed1/speed.csv")}
     assert timed == {"baseline", gates, f"{gates}-from-none", f"ranked-{gates}", subset}
     scored = {row["run"] for row in rows(origin.folder / RESULTS / "tables/bleu.csv")}

@@ -133,7 +133,7 @@ def read_single_effects(
 
 
 COLUMNS = ("test_set", "ranking", "order", "index", "draw", *SCORE_COLUMNS)
-UNTUNED_COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
+UNTUNED_COLUMNS = ("test_set", "order", "matched_run", "draw", *SCORE_COLUMNS)
 
 
 def write_masking(

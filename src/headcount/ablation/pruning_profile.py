@@ -41,7 +41,7 @@ from headcount.store.model_folder import check_shapes, load_weights
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
 TRAINING_COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
-AREA_COLUMNS = ("test_set", "scope", "order", "area", "low", "high", "against", "delta")
+AREA_COLUMNS = ("test_set", "scope", "order", "area", "low", "high", "reference_run", "delta")
 AREA_COLUMNS += ("delta_low", "delta_high", "p")
 
 
@@ -192,9 +192,9 @@ def area_rows(
     The area is the mean score over the steps from no head to all, in points, by the trapezoid rule.
     All steps weigh alike, though heads are whole numbers. Random orders have their mean, whose
     resamples draw orders as well as sentences. Orders over all heads are compared with importance,
-    the two self-attentions with cross-attention: `delta` is the area minus that of `against` (empty
-    for these two themselves), its interval and p by paired bootstrap. `plain` and `filled`: see
-    `write_curves`.
+    the two self-attentions with cross-attention: `delta` is the area minus that of `reference_run`
+    (empty for these two themselves), its interval and p by paired bootstrap. `plain` and `filled`:
+    see `write_curves`.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:

@@ -15,7 +15,7 @@ from headcount.scoring.bootstrap import judge_systems, resample_bleu
 
 MAIN = "bleu"  # the metric of the paired bootstrap
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
-COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
+COLUMNS += ["engine", "beam", "length_penalty", "sentences", "source_truncated", "hit_max_length"]
 DRAWS = "range of draws"
 SEEDS = "standard deviation over seeds"
 BOOTSTRAP = "bootstrap, 95 %"
@@ -37,7 +37,7 @@ def main_scores(scores: Facts) -> pd.DataFrame:
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the rows of `wanted` with the columns `DIFFERENCE`, by paired bootstrap.
 
-    The column `against` of `wanted` names the run of the same pair and seed whose score is
+    The column `reference_run` of `wanted` names the run of the same pair and seed whose score is
     subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
     resamples. Raises UserError for a missing text.
     """
@@ -46,13 +46,13 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
     texts |= {(path.parent.name, path.stem): path for path in references}
     cells = {}
     for (pair, test), rows in wanted.groupby(["pair", "test_set"], sort=False):
-        systems = pd.concat([rows["against"], rows["run"]]), pd.concat([rows["seed"]] * 2)
+        systems = pd.concat([rows["reference_run"], rows["run"]]), pd.concat([rows["seed"]] * 2)
         keys = list(dict.fromkeys(zip(*systems, strict=True)))
         lines = [_read(texts, (pair, *key, test)) for key in keys]
         targets, language = _read(texts, (pair, test)), parse_pair(pair).tgt
         scores = dict(zip(keys, resample_bleu(lines, targets, language), strict=True))
         for row in rows.itertuples():
-            both = scores[row.against, row.seed], [scores[row.run, row.seed]]
+            both = scores[row.reference_run, row.seed], [scores[row.run, row.seed]]
             (result,) = judge_systems(*both, targets, language)
             cells[row.Index] = (
                 result.delta,
@@ -80,7 +80,7 @@ def with_baseline(scores: Facts, translations: list[Path], references: list[Path
     table, tests = main_scores(scores), ["pair", "seed", "test_set"]
     base = table["run"] == BASE
     wanted = table.loc[~base, ["run", *tests]].merge(table.loc[base, tests], on=tests)
-    tested = compare(wanted.assign(against=BASE), translations, references)
+    tested = compare(wanted.assign(reference_run=BASE), translations, references)
     tested = tested.rename(columns={"signature": "test_signature"})
     return table.merge(tested, how="left", on=["run", *tests])
 

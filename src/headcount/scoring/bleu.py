@@ -23,7 +23,7 @@ Lines = list[str]
 
 _JAPANESE = dict.fromkeys(("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"), "CJK")
 
-SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped")
+SEARCH = ("engine", "beam", "length_penalty", "sentences", "source_truncated", "hit_max_length")
 
 
 @dataclass(frozen=True)

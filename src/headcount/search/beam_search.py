@@ -42,7 +42,7 @@ class Translation:
 
     ids: Ids  # without EOS
     log_probability: float  # nats, of all ids and EOS
-    capped: bool  # cut off at the longest output allowed
+    hit_max_length: bool  # cut off at the longest output allowed
     steps: int  # of the search, until the sentence was finished
 
 
@@ -269,5 +269,7 @@ class BeamSearch:
             if not math.isfinite(value):
                 raise UserError(NOT_FINITE)
             sentence = self.sentence[row]
-            capped = length + 1 == self.limit[sentence]
-            self.results[sentence] = Translation(ids[: int(length)], score, capped, int(steps))
+            hit_max_length = length + 1 == self.limit[sentence]
+            self.results[sentence] = Translation(
+                ids[: int(length)], score, hit_max_length, int(steps)
+            )

@@ -31,7 +31,7 @@ class Found(Protocol):
     """The best hypothesis of one sentence, see `Translation`."""
 
     ids: Ids
-    capped: bool
+    hit_max_length: bool
 
 
 class Search(Protocol):
@@ -97,8 +97,8 @@ def translate_lines(
     counts = Counter(
         sentences=len(lines),
         empty=sum(not ids for ids in sources),
-        truncated=sum(len(ids) > longest for ids in whole),
-        capped=sum(translation.capped for translation in translations),
+        source_truncated=sum(len(ids) > longest for ids in whole),
+        hit_max_length=sum(translation.hit_max_length for translation in translations),
     )
     return [tgt.decode(translation.ids) for translation in translations], counts
 
@@ -129,11 +129,11 @@ def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
             out.write("".join(f"{line}\n" for line in translations).encode())
             out.flush()
             counts += some
-    if counts["truncated"] or counts["capped"]:
+    if counts["source_truncated"] or counts["hit_max_length"]:
         print(
-            f"warning: of {counts['sentences']} lines {counts['truncated']} were cut to "
-            f"{search.settings.max_source} subwords, and {counts['capped']} translations at their "
-            "longest",
+            f"warning: of {counts['sentences']} lines {counts['source_truncated']} were cut to "
+            f"{search.settings.max_source} subwords, and "
+            f"{counts['hit_max_length']} translations at their longest",
             file=sys.stderr,
         )
 

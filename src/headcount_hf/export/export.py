@@ -114,7 +114,7 @@ def _translate_both(
     ended = [
         number
         for number, (ids, best) in enumerate(zip(sources, ours, strict=True))
-        if ids and not best.capped and len(best.ids) < exported.positions
+        if ids and not best.hit_max_length and len(best.ids) < exported.positions
     ]
     if not ended:
         raise UserError(
@@ -152,7 +152,9 @@ def _compare_texts(sentences: list[_Sentence], pair: PairFolder, theirs: Sides) 
 def _refuse_worse(model: Transformer, sentence: _Sentence) -> None:
     """Raise HeadcountError if our model finds their translation less likely than ours."""
     ours, theirs = sentence.ours, sentence.theirs
-    words = len(theirs.ids) + (not theirs.capped)  # a translation that was cut off has no end
+    words = len(theirs.ids) + (
+        not theirs.hit_max_length
+    )  # a translation that was cut off has no end
     losses = token_losses(model, collate(ParallelText([sentence.source], [theirs.ids]), [0]))
     likely = -losses[:words].double().sum().item()
     slack = NATS * (len(ours.ids) + 1 + words)

@@ -20,7 +20,7 @@ class Best:
     """The best hypothesis of one sentence."""
 
     ids: Ids  # without EOS
-    capped: bool  # True if it has the longest length allowed
+    hit_max_length: bool  # True if it has the longest length allowed
 
 
 class Exported(ABC):

@@ -63,7 +63,7 @@ def prunable() -> pd.DataFrame:
     """Return the share of BERT's heads that can be pruned without a noticeable loss, MultiNLI."""
     percent = table("prunable_bert").set_index("task").loc["mnli", "value"]
     heads = _BERT_HEADS * len(table("table3"))  # Table 3 has a number for every layer
-    held = {"holds_at": ceil(heads * percent / 100), "holds_percent": percent}
+    held = {"last_ok_heads": ceil(heads * percent / 100), "last_ok_percent": percent}
     return pd.DataFrame([_BERT | {"scope": "all", "order": "importance", "heads": heads} | held])
 
 

@@ -12,8 +12,8 @@ SIZES = ["heads_per_layer", "head_width", "parameters"]
 COLUMNS = ["pair", "test_set", "run", "seed", *SIZES, "tokens_per_s", "score"]
 COLUMNS += ["delta", "delta_low", "delta_high", "p", "over", "signature"]
 _MODEL = ["pair", "test_set", "run"]
-_CUT = {"truncated": "sentences cut before translation"}
-_CUT |= {"capped": "translations at the limit on their length"}
+_CUT = {"source_truncated": "sentences cut before translation"}
+_CUT |= {"hit_max_length": "translations at the limit on their length"}
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
 

@@ -99,7 +99,7 @@ def locked_in(history: FrameOf[history]) -> pd.DataFrame:
     until = history["start_update"] + history["warmup_mask_updates"]
     hold = history[(history["start"] >= history["start_update"]) & (history["step"] <= until)]
     held = (hold.groupby(_HEADS)["masked"].min() >= 1 - ROUNDING).map({True: "yes", False: "no"})
-    return heads.join(held.rename("was_held")).reset_index()
+    return heads.join(held.rename("in_warmup_mask")).reset_index()
 
 
 def _slopes(locked: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ DEV, MEAN, TUNED = "dev", "mean", "tuned dropout"
 _REFERENCES = ["baseline", "same dropout", TUNED]
 _NAME = ["pair", "run"]
 _CELL = ["pair", "test_set", "statistic", "run"]
-_TEST = ["reference", "against", "value", "low", "high", "p", "seeds"]
+_TEST = ["reference", "reference_run", "value", "low", "high", "p", "seeds"]
 
 
 def regularisation(
@@ -78,13 +78,13 @@ def _scores(scores: Facts) -> pd.DataFrame:
 def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) -> pd.DataFrame:
     """Return means over seeds, then mean differences to the runs in the columns `references`."""
     means = values.groupby(_CELL, sort=False, dropna=False)["value"].agg(value="mean", seeds="size")
-    others = runs.melt(_NAME, references, "reference", "against").dropna()
-    other = values.rename(columns={"run": "against", "value": "other"})
+    others = runs.melt(_NAME, references, "reference", "reference_run").dropna()
+    other = values.rename(columns={"run": "reference_run", "value": "other"})
     pairs = values[values["statistic"].isin(["dev_loss", MAIN])].merge(others, on=_NAME)
-    pairs = pairs.merge(other, on=["pair", "test_set", "statistic", "against", "seed"])
-    pairs = pairs[pairs["run"] != pairs["against"]]
+    pairs = pairs.merge(other, on=["pair", "test_set", "statistic", "reference_run", "seed"])
+    pairs = pairs[pairs["run"] != pairs["reference_run"]]
     pairs["delta"] = pairs["value"] - pairs["other"]
-    deltas = pairs.groupby([*_CELL, "reference", "against"], sort=False)["delta"]
+    deltas = pairs.groupby([*_CELL, "reference", "reference_run"], sort=False)["delta"]
     tests = [paired_t(delta) for _, delta in deltas]
     differences = deltas.agg(value="mean", seeds="size")
     ends = pd.DataFrame(tests, differences.index, ["low", "high", "p"], float)

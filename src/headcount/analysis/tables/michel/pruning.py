@@ -15,7 +15,7 @@ FLOOR = 2.0  # a checkpoint with less BLEU has no profile: shares of it mean not
 SHARES = (20, 40, 60)  # percent of heads pruned at which profiles of checkpoints are compared
 _ENDS = 15  # percentage points from 0 and 100
 _CURVE = [*TASK, "scope", "order", "draw"]
-_STEP = {"heads_masked": "at", "percent": "percent", "delta": "delta", "delta_low": "low"}
+_STEP = {"heads_masked": "heads", "percent": "percent", "delta": "delta", "delta_low": "low"}
 _STEP |= {"delta_high": "high", "p": "p"}
 _BY_IMPORTANCE = "scope == 'all' and order == 'importance'"
 
@@ -49,8 +49,8 @@ def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
 def judged(points: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each curve, with its first significant loss and the step before.
 
-    `falls_*` is the first loss with p < `ALPHA`, `holds_*` the last step before it. Every step up
-    to `keeps_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
+    `first_loss_*` is the first loss with p < `ALPHA`, `last_ok_*` the last step before it. Every
+    step up to `retained_percent` keeps `KEPT` of the score. `step` is the percentage of one step.
     """
     curves = frames.grouped(points.sort_values("percent", kind="stable"), _CURVE)
     order = points[_CURVE].drop_duplicates()
@@ -62,10 +62,12 @@ def _judge(curve: pd.DataFrame) -> pd.Series:
     lost = ((known["delta"] < 0) & (known["p"] < ALPHA)).cummax()
     percent = curve["percent"].to_numpy(float)
     cells = {"heads": curve["scope_heads"].iloc[0], "step": np.diff(percent[:2]).sum() or np.nan}
-    for name, row in {"holds": known[~lost].tail(1), "falls": known[lost].head(1)}.items():
+    for name, row in {"last_ok": known[~lost].tail(1), "first_loss": known[lost].head(1)}.items():
         cells |= {f"{name}_{new}": row[old].max() for old, new in _STEP.items()}
     kept = percent[(curve["score"] >= KEPT * curve["score"].iloc[0]).cummin()]
-    return pd.Series(cells | {"keeps_percent": kept[-1] if len(curve) > 1 else np.nan}, dtype=float)
+    return pd.Series(
+        cells | {"retained_percent": kept[-1] if len(curve) > 1 else np.nan}, dtype=float
+    )
 
 
 def pruning(
@@ -121,11 +123,11 @@ def removal(
     table = table.merge(_steps(points), on=[*TASK, "address"])
     table = table.assign(place=table.groupby(TASK, sort=False).ngroup())
     # Of equally important heads the last one is pruned first.
-    order = ["place", "goes_at", "importance_compared"]
+    order = ["place", "removed_at_step", "importance_compared"]
     table = table[::-1].sort_values(order, kind="stable", ignore_index=True)
     table["rank"] = table.groupby("place").cumcount() + 1
     columns = [*TASK, "rank", "address", *HEAD, "importance_compared", "importance", *SCORES[1:]]
-    columns += ["loss_change", "loss_rise", "goes_at", "goes_percent", "before_loss"]
+    columns += ["loss_change", "loss_rise", "removed_at_step", "removed_percent", "before_loss"]
     return table[columns]
 
 
@@ -134,9 +136,9 @@ def _steps(points: pd.DataFrame) -> pd.DataFrame:
     points = points.query(_BY_IMPORTANCE)
     steps = points.assign(address=points["heads"].str.split()).explode("address")
     first = steps.dropna(subset="address").drop_duplicates([*TASK, "address"])
-    first = first.merge(judged(points)[[*TASK, "holds_percent"]], on=TASK)
-    first["before_loss"] = np.where(first["percent"] <= first["holds_percent"], "yes", "no")
-    names = {"heads_masked": "goes_at", "percent": "goes_percent"}
+    first = first.merge(judged(points)[[*TASK, "last_ok_percent"]], on=TASK)
+    first["before_loss"] = np.where(first["percent"] <= first["last_ok_percent"], "yes", "no")
+    names = {"heads_masked": "removed_at_step", "percent": "removed_percent"}
     return first.rename(columns=names)[[*TASK, "address", *names.values(), "before_loss"]]
 
 

@@ -43,7 +43,9 @@ def distributions(settings: Settings) -> pd.DataFrame:
 
 def encoder_points(runs: FrameOf[records]) -> pd.DataFrame:
     """Return means over seeds of gates runs on encoder self-attention, then the paper's points."""
-    gates = runs[(runs["how"] == "gates") & (runs["scope"] == "enc_self") & (runs["start"] == BASE)]
+    gates = runs[
+        (runs["method"] == "gates") & (runs["scope"] == "enc_self") & (runs["start"] == BASE)
+    ]
     names = ["scope_left", "start_score", "control_score"]
     points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
     points = points.rename(columns={"scope_left": "heads_left"})
@@ -55,14 +57,14 @@ def method_points(runs: FrameOf[records], untuned: FrameOf[untuned_models]) -> p
     """Return the change of the score of every way to choose heads, one way and λ a row."""
     base = runs[runs["start"] == BASE]
     elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
-    starts = runs[runs["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
+    starts = runs[runs["method"] == "gates"].merge(elsewhere, on=["pair", "scope"])
     parts = [
-        base.assign(panel="tuned", contender=base["how"]),
+        base.assign(panel="tuned", contender=base["method"]),
         starts.assign(panel="start", contender=starts["start"]),
         untuned[untuned["run"] == BASE].assign(panel="untuned"),
     ]
     points = pd.concat(parts, ignore_index=True)
-    points["size"] = points["scope_left"].where(points["how"] == "subset", -1)  # it has no λ
+    points["size"] = points["scope_left"].where(points["method"] == "subset", -1)  # it has no λ
     by = ["pair", "test_set", "scope", "panel", "contender", "lambda", "size"]
     points = over_seeds(points, by, "delta", means=["scope_heads", "scope_left"])
     points = points.rename(columns={"scope_heads": "heads", "scope_left": "heads_left"})
@@ -79,7 +81,7 @@ def points_left(layers: FrameOf[pruning.layers], figure: str, by: list[str]) -> 
     last = layers.loc[layers["kind"] == "dec_self", "layer"].max()
     groups = [_group(layer, last) for layer in layers["layer"]]
     ours = layers.assign(left=left, layers=groups, point=layers["run"])
-    ours = ours[(ours["how"] == "gates") & (ours["scope"] == "all") & (ours["start"] == BASE)]
+    ours = ours[(ours["method"] == "gates") & (ours["scope"] == "all") & (ours["start"] == BASE)]
     ours = ours[(ours["kind"] != "enc_self") | ("layers" not in by)]
     ours = ours.sort_values("left", ascending=False, kind="stable")
     key, counts = [*RUN, "lambda", "point", *by], ["heads", "heads_left"]
@@ -124,5 +126,5 @@ def timed(
     whole = [name for name in raw["model"].unique() if name not in set(models["run"])]
     whole = BASE if BASE in whole or not whole else whole[0]
     table = speedups(table, raw, _SETUP, whole).rename(columns={"model": "run"})
-    table = table.merge(models[[*RUN, "how", "scope"]], "left", RUN)
+    table = table.merge(models[[*RUN, "method", "scope"]], "left", RUN)
     return table.merge(scores.drop_duplicates(RUN), "left", RUN)

@@ -16,7 +16,7 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
-_MODEL = [*RUN, "how", "scope", "lambda", "start", "control", "gates_run"]
+_MODEL = [*RUN, "method", "scope", "lambda", "start", "control", "gates_run"]
 _LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
 _SWEEP = ["pair", "scope", "start", "seed"]
@@ -114,7 +114,7 @@ def gates_setting(models: FrameOf[models], settings: Settings) -> list[str]:
 @note
 def updates_spent(models: FrameOf[updates]) -> str:
     """Return a sentence on the updates of the starts and of every way to prune."""
-    spent = [("start", models["updates_before"]), *models.groupby("how")["updates"]]
+    spent = [("start", models["updates_before"]), *models.groupby("method")["updates"]]
     numbers = (" or ".join(f"{n:,.0f}" for n in sorted(values.unique())) for _, values in spent)
     texts = (f"{name} {number}" for (name, _), number in zip(spent, numbers, strict=True))
     return f"Updates: {', '.join(texts)}."
@@ -123,7 +123,7 @@ def updates_spent(models: FrameOf[updates]) -> str:
 @note
 def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
     """Return a warning if models from scratch had other updates than pruned ones in total."""
-    scratch = models[models["how"] == "scratch"]
+    scratch = models[models["method"] == "scratch"]
     equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
     text = "Models from scratch had not as many updates as the start and the pruning together. "
     text += "Their distance from pruned models is due to updates as well as to heads."
@@ -152,7 +152,7 @@ def records(
         table[table["control_score"].isna()],
         "expected bleu.json of {run} and of {control} ({pair}, seed {seed}); score them again",
     )
-    return compare(table.assign(against=table["control"]), pruned_translations, references)
+    return compare(table.assign(reference_run=table["control"]), pruned_translations, references)
 
 
 def untuned_models(
@@ -161,7 +161,7 @@ def untuned_models(
     """Return starts without fine-tuning, with as many heads left as a gates run, else UserError."""
     gates = models[[*RUN, "scope", "lambda", "scope_heads", "scope_left", "heads_left"]]
     gates = gates.set_axis(["pair", "gates_run", *gates.columns[2:-1], "expected"], axis=1)
-    rows = untuned.rename(columns={"as_run": "gates_run", "order": "contender"})
+    rows = untuned.rename(columns={"matched_run": "gates_run", "order": "contender"})
     rows = rows.merge(gates, on=["pair", "gates_run", "seed"])
     rows["heads_left"] = settings["model"].grid.size - rows["heads_masked"]
     frames.refuse(
@@ -169,13 +169,13 @@ def untuned_models(
         "untuned_masking.csv of {pair}, {run}, seed {seed}: as {gates_run} expected {expected} "
         "heads left, found {heads_left}; run untuned_masking again",
     )
-    return rows.assign(against=rows["run"], comparison="untuned")
+    return rows.assign(reference_run=rows["run"], comparison="untuned")
 
 
 def falls(runs: FrameOf[records]) -> pd.DataFrame:
     """Return at how many heads a sweep over λ first falls more than a limit below its control."""
     rows = []
-    for key, sweep in frames.grouped(runs[runs["how"] == "gates"], _SWEEP):
+    for key, sweep in frames.grouped(runs[runs["method"] == "gates"], _SWEEP):
         # The control stands first even where another run has as many heads, or more.
         sweep = sweep.assign(penalised=sweep["lambda"] > 0).sort_values(
             ["penalised", "scope_left", "lambda"], ascending=[True, False, True], kind="stable"
@@ -194,9 +194,9 @@ def _fall(sweep: pd.DataFrame, limit: float) -> dict[str, Any]:
     names = ["lambda", "delta", "delta_low", "delta_high", "p"]
     return fell[names].to_dict() | {
         "limit": limit,
-        "holds_at": held["scope_left"],
-        "holds_delta": held["delta"],
-        "falls_at": fell["scope_left"],
+        "last_ok_heads": held["scope_left"],
+        "last_ok_delta": held["delta"],
+        "first_loss_heads": fell["scope_left"],
         "signature": held["signature"],
     }
 
@@ -210,7 +210,7 @@ def _shares(models: pd.DataFrame) -> dict[str, Any]:
     return mean.to_dict() | {
         "runs": len(models) - 1,
         "scope_heads": models["scope_heads"].iloc[0],
-        "runs_shorn": len(shorn),
+        "runs_pruned": len(shorn),
         "first_kind": " and ".join(first) or None,
         "enc_self_lowest": encoder.sum() if len(shares) else None,
     }
@@ -226,9 +226,9 @@ def few_heads(
 
     Starts come first, with the training `none`. Source: Voita et al., table 2.
     """
-    scratch, random = models["how"] == "scratch", models["start"] == RANDOM_WEIGHTS
+    scratch, random = models["method"] == "scratch", models["start"] == RANDOM_WEIGHTS
     gates = pd.MultiIndex.from_frame(models[["pair", "gates_run", "seed"]])
-    chosen = models["how"].isin(["gates", "scratch"])
+    chosen = models["method"].isin(["gates", "scratch"])
     chosen &= (models["scope"] == "all") | gates.isin(gates[scratch])
     training = np.select([scratch, random], ["scratch", "gates from random weights"], "trained")
     before = models["updates_before"].mask(scratch, 0)
@@ -254,20 +254,20 @@ def comparison(
     """Return models that are compared with a gates run of λ > 0, one on one test set a row.
 
     Comparison `tuned`: ways to choose as many heads. `untuned`: the same without fine-tuning.
-    `start`: gates runs of one λ from different starts, of which one is the baseline. `against`:
-    the run whose score is subtracted. Without any comparison, all models are there.
+    `start`: gates runs of one λ from different starts, of which one is the baseline.
+    `reference_run`: the run whose score is subtracted. Without a comparison, all models are there.
     """
-    runs = runs.assign(control_delta=runs["delta"], place=runs["how"].map(_ORDER))
+    runs = runs.assign(control_delta=runs["delta"], place=runs["method"].map(_ORDER))
     penalised, untuned = runs[runs["lambda"] > 0], untuned[untuned["lambda"] > 0]
-    gates = penalised[penalised["how"] == "gates"]
+    gates = penalised[penalised["method"] == "gates"]
     alike = [gates[name] for name in ("pair", "scope", "lambda", "seed")]
     bases = gates["run"].where(gates["start"] == BASE).groupby(alike).transform("first")
-    tuned = _contest(penalised, "tuned", "how", penalised["gates_run"])
+    tuned = _contest(penalised, "tuned", "method", penalised["gates_run"])
     start = _contest(gates, "start", "start", bases)
     if tuned.empty and start.empty and untuned.empty:
-        tuned = _contest(runs, "tuned", "how", runs["gates_run"], least=1)
+        tuned = _contest(runs, "tuned", "method", runs["gates_run"], least=1)
     table = pd.concat([tuned, untuned, start], ignore_index=True)
-    wanted = table.dropna(subset="against").query("comparison != 'untuned'")
+    wanted = table.dropna(subset="reference_run").query("comparison != 'untuned'")
     compared = compare(wanted, pruned_translations, references).set_axis(wanted.index)
     table.loc[wanted.index, DIFFERENCE] = compared[DIFFERENCE]
     return table
@@ -283,4 +283,4 @@ def _contest(
     first = [rows.groupby(group, sort=False).ngroup(), pd.factorize(rows["test_set"])[0]]
     rows = rows.iloc[np.lexsort([rows["place"], *reversed(first)])]
     against = rows["gates_run"].where(rows["run"] != rows["gates_run"])
-    return rows.drop(columns=DIFFERENCE).assign(against=against)
+    return rows.drop(columns=DIFFERENCE).assign(reference_run=against)
