@@ -14,6 +14,7 @@ from engines.phases import Job, assign, declared, is_raw, plan_file, planned_job
 from engines.records import check_version, noted, pack_file, write_pack
 
 from headcount.base import command
+from headcount.base.ending import ENGINE, die_with_parent
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
 
@@ -67,9 +68,9 @@ def _build(experiment: str, outputs: list[str]) -> None:
     """Run Snakemake, and leave with its exit code if it fails."""
     target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
     # Snakemake is no job of DVC's, and its jobs would look for DVC as their parent.
-    variables = {name: value for name, value in os.environ.items() if name != command.ENGINE}
+    variables = {name: value for name, value in os.environ.items() if name != ENGINE}
     snakemake = [sys.executable, "-m", "snakemake", *target]
-    done = subprocess.run(snakemake, preexec_fn=command.die_with_parent, env=variables)
+    done = subprocess.run(snakemake, preexec_fn=die_with_parent, env=variables)
     if done.returncode:
         sys.exit(done.returncode)
 

@@ -12,8 +12,8 @@ from headcount.analysis.inputs import INPUTS, OWNERS, Input, with_groups
 from headcount.analysis.measures import MEASURES
 from headcount.analysis.outputs import chapters
 from headcount.base import errors, head_values
+from headcount.base.handbook import settings_page
 from headcount.base.settings.experiment import experiment_names, load_experiment
-from headcount.base.settings.handbook import settings_page
 from headcount.data import trees
 from headcount.deployment import speed
 from headcount.heads import head_measures, measures_files, roles

@@ -12,7 +12,7 @@ import pytest
 import torch
 from script_runner import run_script
 
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 
 MISNAMED = FileNotFoundError(errno.ENOENT, "No such file or directory", "/x.json")
@@ -162,7 +162,7 @@ def test_a_job_ends_when_its_parent_is_killed():
 def test_x14_a_job_of_another_engine_does_not_start_and_says_why(engine, monkeypatch, capsys):
     """The engine is gone already, or the variable is left in a person's shell."""
     monkeypatch.setenv("HEADCOUNT_JOB", engine)
-    monkeypatch.setattr(command, "die_with_parent", lambda: None)  # this process has other work
+    monkeypatch.setattr(ending, "die_with_parent", lambda: None)  # this process has other work
     with pytest.raises(SystemExit) as left:
         command.run(pytest.fail)
     assert left.value.code == 3

@@ -13,6 +13,7 @@ from pydantic import RootModel, ValidationError
 
 from headcount.base import command
 from headcount.base.errors import UserError
+from headcount.base.handbook import settings_page
 from headcount.base.settings.checking import Schema
 from headcount.base.settings.data import TextSettings, contradict, two_letters
 from headcount.base.settings.decode import DecodeSettings
@@ -23,7 +24,6 @@ from headcount.base.settings.experiment import (
     shared_keys,
 )
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
-from headcount.base.settings.handbook import settings_page
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Pair, Section, parse_pair

@@ -1,15 +1,10 @@
-"""Frame of every command: flags, settings, provenance, exit codes, an end with the workflow."""
+"""Frame of every command: flags, settings and provenance."""
 
 import argparse
-import ctypes
-import errno
-import gc
 import json
 import os
 import platform
 import re
-import select
-import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,36 +12,14 @@ from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 from headcount.base import fingerprint
-from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
+from headcount.base.ending import run
 from headcount.base.files import check_apart, sha256
 from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.section import Section
-
-ENGINE = "HEADCOUNT_JOB"
-"""Variable with the process id of the Snakemake or DVC that starts a job."""
-
-# Errors of the machine, and names that the user can correct, with advice.
-_REFUSED = {
-    errno.ENOSPC: "make room on the disk, and give the same command again",
-    errno.EDQUOT: "make room within your quota, and give the same command again",
-    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-    errno.EROFS: "work in a folder that can be written",
-    errno.EACCES: "ask its owner, or work in a folder of your own",
-    errno.EPERM: "ask its owner, or work in a folder of your own",
-    errno.EMFILE: "raise the limit on open files (ulimit -n)",
-}
-_MISNAMED = {
-    errno.ENOENT: "correct the name, or make it first",
-    errno.EEXIST: "expected a folder, or nothing yet; move what is there",
-    errno.ENOTDIR: "a part of this path is a file; correct the name",
-    errno.EISDIR: "expected a file; correct the name",
-    errno.ELOOP: "this link leads back to itself; replace it",
-    errno.ENAMETOOLONG: "take a shorter name",
-}
 
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "jieba", "pandas",
              "snakemake")  # fmt: skip
@@ -236,90 +209,3 @@ def _versions(packages: Sequence[str]) -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return versions
-
-
-def run(main: Callable[[], None]) -> None:
-    """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback).
-
-    At Ctrl-C leave with 130 and without a message. A training that it stops names the saved state.
-    """
-    try:
-        fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
-        _die_with_engine()
-        gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
-        main()
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-    except HeadcountError as fault:
-        _leave(str(fault), fault.exit_code)
-    except (MemoryError, RuntimeError) as fault:
-        if not lacks_memory(fault):
-            raise
-        line = str(fault).partition("\n")[0][:200] or type(fault).__name__
-        less = "lower the sizes of the model or of the batches, or take a machine with more memory"
-        _leave(f"out of memory ({line}); {less}", EnvironmentFault.exit_code)
-    except OSError as fault:
-        if isinstance(fault, BrokenPipeError) and _stdout_is_cut():
-            _write_nowhere()
-            sys.exit(128 + signal.SIGPIPE)  # as programs end before `head`
-        if not (advice := (_REFUSED | _MISNAMED).get(fault.errno)):
-            raise
-        where = fault.filename or "standard output, or a file without a name"
-        kind = UserError if fault.errno in _MISNAMED else EnvironmentFault
-        _leave(f"{where}: {fault.strerror}; {advice}", kind.exit_code)
-
-
-def _leave(message: str, code: int) -> NoReturn:
-    """Leave with a message and an exit code, or with the code alone if the log's disk is full."""
-    try:
-        print(f"error: {message}", file=sys.stderr, flush=True)
-        sys.stdout.flush()
-    except OSError:
-        _write_nowhere()
-    sys.exit(code)
-
-
-def _stdout_is_cut() -> bool:
-    """Return True if standard output is a pipe whose reader has ended."""
-    poll = select.poll()
-    poll.register(1, 0)  # no event but errors
-    return any(event & select.POLLERR for _, event in poll.poll(0))
-
-
-def _write_nowhere() -> None:
-    """Discard what Python still writes as it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-
-
-def die_with_parent() -> None:
-    """Have Linux kill this process when its parent ends, however it ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
-
-
-def has_engine() -> bool:
-    """Return True if Snakemake or DVC started this command, and records its outputs at its end."""
-    return bool(os.environ.get(ENGINE))
-
-
-def _die_with_engine() -> None:
-    """Have Linux kill this process with the engine that started it.
-
-    The engine's process id is in HEADCOUNT_JOB. Another parent means that the engine has ended:
-    raises EnvironmentFault then, but for a question about flags. SLURM ends what srun starts.
-    """
-    engine = os.environ.get(ENGINE)
-    if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        return
-    if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
-        return
-    die_with_parent()
-    if engine != str(os.getppid()):
-        raise EnvironmentFault(
-            "HEADCOUNT_JOB: expected the id of the process that started this command, found "
-            f"{engine[:20]!r}. Snakemake and DVC set it for their jobs: theirs has ended, or the "
-            "variable is left in this shell; then: unset HEADCOUNT_JOB"
-        )

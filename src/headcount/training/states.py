@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from headcount.base.command import has_engine
+from headcount.base.ending import has_engine
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import hold, remove_folder, sha256, whole_folder, write_json
 from headcount.base.fingerprint import digest

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.addresses import Head
 from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
@@ -70,7 +70,7 @@ class Session:
                         yield states, folder
                 states.drop()
                 finished.place(out)
-                if not command.has_engine():
+                if not ending.has_engine():
                     remove_folder(states.folder)  # beside it may lie other runs' states
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.files import remove_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
@@ -45,7 +45,7 @@ def fine_tune_classifier(
     for state in mine.glob("checkpoint-*"):
         remove_folder(state)
     finished.place(out)
-    if not command.has_engine():
+    if not ending.has_engine():
         remove_folder(mine)
         if not any(states.iterdir()):  # other runs' states may be there
             states.rmdir()
