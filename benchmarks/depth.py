@@ -64,11 +64,11 @@ def chains(folder: Path) -> dict[str, Chain]:
 
 
 def run_main(name: str, flags: str, folder: Path) -> None:
-    """Call the `main` of a script with these flags, `{folder}` filled in."""
+    """Run a script with these flags, `{folder}` filled in."""
     script = ROOT / "scripts" / f"{name}.py"
     words = [word.format(folder=folder) for word in flags.split()]
     with mock.patch.object(sys, "argv", [str(script), *words]):
-        runpy.run_path(str(script))["main"]()
+        runpy.run_path(str(script), run_name="__main__")
 
 
 def shown(name: str, chain: Chain) -> str:

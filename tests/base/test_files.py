@@ -21,6 +21,7 @@ from headcount.base.files import (
     sha256,
     whole_file,
     whole_folder,
+    write_csv,
     write_json,
     write_text,
 )
@@ -194,3 +195,9 @@ def test_an_output_folder_lies_apart_from_the_inputs(tmp_path):
     for out in (given, link, link / "model", given / "new", tmp_path, given / ".." / "ab"):
         with pytest.raises(UserError, match="expected a folder apart from all inputs"):
             check_apart(out, [given])
+
+
+def test_a_row_that_does_not_fit_its_columns_is_a_bug_and_writes_nothing(tmp_path):
+    with pytest.raises(ValueError, match="expected 2 values, found 3"):
+        write_csv(tmp_path / "table.csv", ("a", "b"), [(1, 2), (1, 2, 3)])
+    assert not (tmp_path / "table.csv").exists()

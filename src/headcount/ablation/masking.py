@@ -11,7 +11,6 @@ from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
     Inputs,
-    Masked,
     MaskedInputs,
     Point,
     point_rows,
@@ -154,7 +153,11 @@ def write_masking(
     masked = inputs.load()
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
-    _write_points(inputs, masked, points, settings, COLUMNS, out, origin)
+    tests = inputs.read_tests(settings.test_sets, settings.sentences)
+    sets = [point.heads for point in points]
+    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
+    facts = {**masked.describe(tests, sets), "provenance": origin}
+    _write_points(masked.grid, points, scores, COLUMNS, out, facts)
 
 
 def read_rankings(
@@ -202,24 +205,24 @@ def write_untuned(
     masked = inputs.load()
     ranks = read_importance(importance, inputs.model, masked.grid)
     points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
-    _write_points(inputs, masked, points, settings, UNTUNED_COLUMNS, out, origin)
+    tests = inputs.read_tests(settings.test_sets, settings.sentences)
+    sets = [point.heads for point in points]
+    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
+    facts = {**masked.describe(tests, sets), "provenance": origin}
+    _write_points(masked.grid, points, scores, UNTUNED_COLUMNS, out, facts)
 
 
 def _write_points(
-    inputs: Inputs,
-    masked: Masked,
+    grid: HeadGrid,
     points: Sequence[Point],
-    settings: MaskingSettings,
+    scores: Mapping[str, Differences],
     columns: Sequence[str],
     out: Path,
-    origin: dict[str, Any],
+    facts: dict[str, Any],
 ) -> None:
     """Write BLEU with the heads of each point masked, one point of one test set a row."""
-    tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    sets, rows = [point.heads for point in points], []
-    for name, test in tests.items():
-        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
-    write_result(out, columns, rows, {**masked.describe(tests, sets), "provenance": origin})
+    rows = [row for name, known in scores.items() for row in point_rows(grid, name, points, known)]
+    write_result(out, columns, rows, facts)
 
 
 def list_untuned(

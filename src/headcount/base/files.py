@@ -140,11 +140,17 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a header and rows, all or none. Floats keep all their digits."""
+    """Write a header and rows, all or none. Floats keep all their digits.
+
+    Raises ValueError for a row that has not one value for each column.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"{path}: expected {len(columns)} values, found {len(row)}")
+        writer.writerow(row)
     write_text(path, text.getvalue())
 
 

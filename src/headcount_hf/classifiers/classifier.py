@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from headcount.ablation.masked_bleu import Differences
 from headcount.ablation.masking import (
-    COLUMNS,
+    ABLATION_COLUMNS,
     DEV,
     ablation_rows,
     read_single_effects,
@@ -143,8 +143,8 @@ def write_classifier_ablation(
     sizes = {test: len(pairs) for test, pairs in tests.items()}
     facts = {"pairs": sizes, "provenance": origin}
     single = out / "classifier_ablation.csv"
-    write_result(single, accuracy_columns(COLUMNS), rows, facts)
-    effects = read_single_effects(single, grid, accuracy_columns(COLUMNS))
+    write_result(single, accuracy_columns(ABLATION_COLUMNS), rows, facts)
+    effects = read_single_effects(single, grid, accuracy_columns(ABLATION_COLUMNS))
     pruning = AblationSettings(**settings.model_dump(include={*PruningSteps.model_fields}))
     ranked = partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
