@@ -89,7 +89,7 @@ class Output(Section):
     notes: list[str] = []  # names of notes of `captions.py` and `captions.yaml`, or sentences
     warnings: list[str] = []  # names of functions of `captions.py` that return sentences
     # The readable table has a row for every combination of the columns `rows` among the rows that
-    # `where` chooses, and the format of every further column by its heading; see `cells.py`.
+    # `where` chooses, and the format of every further column by its heading; see `writer.py`.
     rows: list[str] = []
     where: str = ""
     columns: dict[str, Cell] = {}
