@@ -101,7 +101,7 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(tmp_p
 
 def test_two_processes_of_a_training_have_a_node_each(tmp_path):
     """A node has as many cores as one process has threads; sums of two are the same to the bit."""
-    copy, local = copies(tmp_path, "150\n  processes: 2\n  accumulate: 2", threads=2)
+    copy, local = copies(tmp_path, "60\n  processes: 2\n  accumulate: 2", threads=2)
     target, log = f"{RUN}/model/weights.safetensors", copy.folder / LOG
     with SlurmCluster(tmp_path / "slurm"):
         process = copy.start(target, *PROFILE, *SOON, *ASKED)
