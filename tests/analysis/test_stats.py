@@ -7,6 +7,8 @@ from math import nan
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headcount.analysis.captions import speedup_noise
 from headcount.analysis.scores import BOOTSTRAP, DRAWS, SEEDS, over_seeds
@@ -82,6 +84,18 @@ def test_correlation_at_its_ends():
     assert math.isnan(correlate(up, np.ones(6), ranks=False)[0])
     with pytest.raises(UserError, match="at least four heads, .* found 6 and 5"):
         correlate(up, up[:5], ranks=True)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.randoms())
+def test_holm_keeps_order_and_never_lowers_p(p_values, random):
+    adjusted = holm(np.array(p_values))
+    assert (adjusted >= p_values).all() and (adjusted <= 1).all()
+    smallest = int(np.argmin(p_values))
+    assert adjusted[smallest] == min(1, len(p_values) * min(p_values))  # Bonferroni's
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    assert (np.diff(adjusted[order]) >= 0).all()
+    random.shuffle(order)
+    assert (holm(np.array(p_values)[order]) == adjusted[order]).all()
 
 
 def test_holm_by_hand():
