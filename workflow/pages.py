@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from headcount.ablation import masking, pruning_profile
+from headcount.ablation.masked_bleu import score_columns
 from headcount.analysis.claims.table import claims_page
 from headcount.analysis.inputs import INPUTS, OWNERS, Input, with_groups
 from headcount.analysis.measures import MEASURES
@@ -18,7 +19,6 @@ from headcount.data import trees
 from headcount.deployment import speed
 from headcount.heads import head_measures, measures_files, roles
 from headcount.training import progress, pruning_run, training_run
-from headcount_hf.classifiers.classifier import accuracy_columns
 
 MEANINGS = Path(__file__).with_name("columns.yaml")
 
@@ -48,8 +48,8 @@ WRITTEN = {
     "importance_speed.csv": speed.IMPORTANCE_COLUMNS,
     "training_profile.csv": pruning_profile.TRAINING_COLUMNS,
     "training_profile_heads.csv": ("update", *head_values.COLUMNS),
-    "classifier_ablation.csv": accuracy_columns(masking.ABLATION_COLUMNS),
-    "classifier_profile.csv": accuracy_columns(pruning_profile.COLUMNS),
+    "classifier_ablation.csv": score_columns(masking.ABLATION_COLUMNS, "accuracy"),
+    "classifier_profile.csv": score_columns(pruning_profile.COLUMNS, "accuracy"),
     "classifier_profile_areas.csv": pruning_profile.AREA_COLUMNS,
 }
 """Columns of files by name, from the modules that write them."""

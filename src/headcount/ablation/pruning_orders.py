@@ -10,7 +10,7 @@ import torch
 from headcount.ablation.masked_bleu import MaskedInputs, Point
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.ranking import Heads, drawn_heads, head_masks, rank_heads, step_sets
-from headcount.base.settings.heads import AblationSettings, ImportanceSettings
+from headcount.base.settings.heads import ImportanceSettings, PruningSteps
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.heads.measures_files import Measured, rearranged
@@ -46,7 +46,7 @@ def list_curves(
     grid: HeadGrid,
     importance: Rank,
     effects: np.ndarray,
-    settings: AblationSettings,
+    settings: PruningSteps,
     seed: int,
     signed: Rank | None = None,
     measured: Measured | None = None,
@@ -83,7 +83,7 @@ def list_curves(
         yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
 
 
-def _by_measures(grid: HeadGrid, measured: Measured, settings: AblationSettings) -> Iterator[Curve]:
+def _by_measures(grid: HeadGrid, measured: Measured, settings: PruningSteps) -> Iterator[Curve]:
     """Yield a curve by each measure, and by Fisher information rearranged within layers."""
     for name, values in measured.values.items():
         sets = step_sets(least_important(range(grid.size), values), settings.steps)
@@ -93,7 +93,7 @@ def _by_measures(grid: HeadGrid, measured: Measured, settings: AblationSettings)
             yield Curve(ALL, "fisher_rearranged", None, again)
 
 
-def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSettings) -> list[Heads]:
+def importance_sets(heads: Sequence[int], ranking: Rank, settings: PruningSteps) -> list[Heads]:
     """Return heads in steps, the least important first, ranked anew after each if so set."""
     if not settings.reestimate:
         return step_sets(least_important(heads, ranking(())), settings.steps)
@@ -119,26 +119,24 @@ def least_important(heads: Sequence[int], values: np.ndarray) -> list[int]:
     return [head for head in reversed(rank_heads(values)) if head in wanted]
 
 
-def for_ranking(values: np.ndarray, grid: HeadGrid, settings: AblationSettings) -> np.ndarray:
+def for_ranking(values: np.ndarray, grid: HeadGrid, settings: PruningSteps) -> np.ndarray:
     """Return importance [heads], normalised by `ablation.normalise`."""
     return normalise_layers(values, grid) if settings.normalise == "layer_l2" else values
 
 
-def compared(importance: Rank, grid: HeadGrid, settings: AblationSettings) -> Rank:
+def compared(importance: Rank, grid: HeadGrid, settings: PruningSteps) -> Rank:
     """Return the importance after `for_ranking`."""
     return lambda silent: for_ranking(importance(silent), grid, settings)
 
 
-def measured_anew(
-    inputs: MaskedInputs, settings: ImportanceSettings
-) -> Callable[[Transformer, Heads], np.ndarray]:
+def measured_anew(inputs: MaskedInputs, model: Transformer, settings: ImportanceSettings) -> Rank:
     """Return a function that measures the importance of a model's heads, with some removed.
 
     It returns [heads], not normalised, 0 for removed heads, on the sentences that are drawn.
     """
     text = read_drawn(inputs.pair, settings)
 
-    def measure(model: Transformer, silent: Heads) -> np.ndarray:
+    def measure(silent: Heads) -> np.ndarray:
         kept = head_masks([silent], model.grid.size)[0]
         values = np.zeros(model.grid.size)
         if kept.any():

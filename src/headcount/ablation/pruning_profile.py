@@ -1,7 +1,7 @@
 """BLEU as more and more heads of one model are pruned: in several orders, and as it trained."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import torch
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
+    Masked,
     MaskedInputs,
-    MaskedModel,
     Point,
     point_rows,
 )
@@ -26,7 +26,6 @@ from headcount.ablation.pruning_orders import (
     list_curves,
     measured_anew,
 )
-from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
@@ -64,70 +63,57 @@ def write_profile(
     model's, or a test set has no sentence.
     """
     masked = inputs.load()
-    ranking = read_ranking(importance, inputs, masked, settings, rerank)
+    values = read_importance(importance, inputs.model, masked.grid)
     effects = read_single_effects(ablation, masked.grid)
-    signed = read_signed(inputs, masked, rerank) if settings.signed else None
     measured = read_measures(measures, inputs.model, masked.grid) if measures else None
     means = read_mean_outputs(beside(measures, "means"), inputs.model) if measures else None
-    curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed, measured))
+    again = signed = None
+    if settings.reestimate:
+        again = measured_anew(inputs, masked.model, rerank)
+    if settings.signed:
+        unsized = rerank.model_copy(update={"abs": "none"})
+        signed = measured_anew(inputs, masked.model, unsized)
+    ranking = file_first(values, again)
+    curves = list_curves(masked.grid, ranking, effects, settings, seed, signed, measured)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
-    ((name, test),) = tests.items()
-    plain = masked.compare(test, _sets(curves, filled=False))
-    filled = {}
-    if means is not None:
-        set_means(masked.model, torch.from_numpy(means))
-        filled = masked.compare(test, _sets(curves, filled=True))
-        set_means(masked.model, None)
-    sets = [heads for curve in curves for heads in curve.sets]
-    facts = {**masked.describe(tests, sets), "provenance": origin}
-    write_curves(masked.grid, name, curves, plain, filled, COLUMNS, out, facts)
+    write_curves(masked, tests, *tests, list(curves), out, origin, means)
 
 
-def _sets(curves: Sequence[Curve], filled: bool) -> list[tuple[int, ...]]:
-    return [heads for curve in curves if curve.filled == filled for heads in curve.sets]
+def file_first(values: np.ndarray, again: Rank | None) -> Rank:
+    """Return importance as in a file with every head, and, if given, `again` with some masked."""
+    return lambda silent: again(silent) if again and silent else values
 
 
 def write_curves(
-    grid: HeadGrid,
-    test: str,
+    masked: Masked,
+    tests: Mapping[str, Any],
+    name: str,
     curves: Sequence[Curve],
-    plain: Differences,
-    filled: Differences,
-    columns: Sequence[str],
     out: Path,
-    facts: dict[str, Any],
+    origin: dict[str, Any],
+    means: np.ndarray | None = None,
 ) -> None:
     """Write the score of each step of each curve as CSV, and `<name>_areas.csv`, see `area_rows`.
 
-    `plain`: differences from no mask, pruned heads giving zeros. `filled`: the same where they give
-    their means. JSON files of the same names have `facts`.
+    `name`: of the test set that scores. `means`: mean outputs [heads, e], which pruned heads give
+    in curves that are `filled`. JSON files of the same names have `Masked.facts` and `origin`.
     """
+    scores = {}
+    for filled in (False, True) if means is not None else (False,):
+        sets = [heads for curve in curves if curve.filled == filled for heads in curve.sets]
+        if filled:
+            set_means(masked.model, torch.from_numpy(means))
+        scores[filled] = masked.compare(tests[name], sets)
+    if means is not None:
+        set_means(masked.model, None)
     rows = []
     for curve in curves:
-        rows += point_rows(grid, test, curve.points(), filled if curve.filled else plain)
-    write_result(out, columns, rows, facts)
-    areas = area_rows(test, curves, plain, filled)
+        rows += point_rows(masked.grid, name, curve.points(), scores[curve.filled])
+    sets = [heads for curve in curves for heads in curve.sets]
+    facts = masked.facts(tests, sets) | {"provenance": origin}
+    masked.write(out, COLUMNS, rows, facts)
+    areas = area_rows(name, curves, scores)
     write_result(out.with_name(f"{out.stem}_areas.csv"), AREA_COLUMNS, areas, facts)
-
-
-def read_ranking(
-    path: Path,
-    inputs: MaskedInputs,
-    masked: MaskedModel,
-    settings: AblationSettings,
-    rerank: ImportanceSettings,
-) -> Rank:
-    """Return importance as in a file or, with `reestimate`, measured anew without masked heads."""
-    values = read_importance(path, inputs.model, masked.grid)
-    if not settings.reestimate:
-        return lambda silent: values
-    measure = measured_anew(inputs, rerank)
-    return lambda silent: measure(masked.model, silent) if silent else values
-
-
-def read_signed(inputs: MaskedInputs, masked: MaskedModel, rerank: ImportanceSettings) -> Rank:
-    """Return importance without absolute values, otherwise measured by `rerank`."""
-    return partial(measured_anew(inputs, rerank.model_copy(update={"abs": "none"})), masked.model)
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
@@ -163,14 +149,14 @@ def write_training_profile(
     masked = inputs.load()
     for update, path in checkpoints.items():
         check_shapes(masked.model, weights[update], path)
-    measure = measured_anew(inputs, importance)
+    measure = measured_anew(inputs, masked.model, importance)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()
     grid = masked.grid
     rows, heads, sets = [], [], []
     for update in checkpoints:
         copy_weights(masked.model, weights[update])
-        raw = cache(partial(measure, masked.model))
+        raw = cache(measure)
         steps = importance_sets(range(grid.size), compared(raw, grid, settings), settings)
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
         scores = masked.compare(test, steps)
@@ -178,14 +164,14 @@ def write_training_profile(
         by_head = head_rows(grid.heads(), {"importance": raw(())})
         heads += [[update, *row] for row in by_head]
         sets += steps
-    facts = {**masked.describe(tests, sets), "provenance": origin}
+    facts = masked.facts(tests, sets) | {"provenance": origin}
     write_result(out, TRAINING_COLUMNS, rows, facts)
     of_heads = out.with_name(f"{out.stem}_heads.csv")
     write_result(of_heads, ("update", *HEAD_COLUMNS), heads, facts)
 
 
 def area_rows(
-    test: str, curves: Sequence[Curve], plain: Differences, filled: Differences
+    test: str, curves: Sequence[Curve], scores: Mapping[bool, Differences]
 ) -> list[list[Any]]:
     """Return the cells of `AREA_COLUMNS`, a row for each order of each scope.
 
@@ -193,14 +179,13 @@ def area_rows(
     All steps weigh alike, though heads are whole numbers. Random orders have their mean, whose
     resamples draw orders as well as sentences. Orders over all heads are compared with importance,
     the two self-attentions with cross-attention: `delta` is the area minus that of `reference_run`
-    (empty for these two themselves), its interval and p by paired bootstrap. `plain` and `filled`:
-    see `write_curves`.
+    (empty for these two themselves), its interval and p by paired bootstrap. `scores`:
+    differences from no mask of curves that are not filled, and of filled ones.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:
         if len(curve.sets) > 1:
-            differences = filled if curve.filled else plain
-            heights = np.stack([differences[heads].scores for heads in curve.sets])
+            heights = np.stack([scores[curve.filled][heads].scores for heads in curve.sets])
             area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
             areas.setdefault((curve.scope, curve.order), []).append(area)
     means = {key: _over_draws(np.stack(draws)) for key, draws in areas.items()}
