@@ -1,5 +1,7 @@
 """Roles of heads that were set by hand, with the scores that follow from how they were set."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -19,8 +21,16 @@ from planted import (
 from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import in_order
 from headcount.heads import head_measures
-from headcount.heads.head_measures import POSITION_COLUMNS, frequent_limit, pointed
-from headcount.heads.roles import SYNTAX_COLUMNS, TextRoles, measure_syntax, text_roles
+from headcount.heads.head_measures import (
+    POSITION_COLUMNS,
+    Confidence,
+    Positions,
+    RareWords,
+    add_up,
+    frequent_limit,
+    pointed,
+)
+from headcount.heads.roles import SYNTAX_COLUMNS, Syntax, sentences_of
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +46,17 @@ def four_of_six_pieces_are_frequent(monkeypatch):
     monkeypatch.setattr(head_measures, "LARGEST_PART", 0.8)
 
 
-def measured(model, **changes) -> TextRoles:
-    return text_roles(model, TEXT, COUNTS, RolesSettings(**changes))
+class TextRoles(NamedTuple):
+    confidence: Confidence
+    positions: Positions
+    rare: RareWords
+
+
+def measured(model, budget: int = 4096) -> TextRoles:
+    rare = RareWords(GRID, COUNTS, RolesSettings())
+    roles = TextRoles(Confidence(GRID), Positions(GRID, TEXT.longest), rare)
+    add_up(roles, model, TEXT, budget)
+    return roles
 
 
 def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
@@ -54,8 +73,9 @@ def position_rows(roles: TextRoles) -> list[list]:
     return roles.positions.rows(GRID.heads())
 
 
-def syntax_rows(model, trees=TREES, **changes) -> list[dict]:
-    syntax = measure_syntax(model, trees, WORDS, RolesSettings(**changes))
+def syntax_rows(model, trees=TREES, budget: int = 4096) -> list[dict]:
+    syntax = Syntax(GRID, trees, RolesSettings().relations)
+    add_up([syntax], model, sentences_of(trees, WORDS), budget)
     return [dict(zip(SYNTAX_COLUMNS, r, strict=True)) for r in syntax.rows(GRID.heads(), "toy")]
 
 
@@ -149,13 +169,13 @@ def test_confidence_and_entropy_of_planted_heads(model):
 
 
 def test_batches_change_nothing(model):
-    whole, single = measured(model), measured(model, batch_tokens=1)
+    whole, single = measured(model), measured(model, budget=1)
     assert len(list(in_order(TEXT, 1))) == 3
     assert position_rows(whole) == position_rows(single)
     for name, values in whole.confidence.means().items():
         # The sure head's entropy is 0 but for rounding: some 1e-27 nats.
         np.testing.assert_allclose(values, single.confidence.means()[name], rtol=1e-5, atol=1e-12)
-    assert syntax_rows(model, batch_tokens=1) == syntax_rows(model, batch_tokens=99)
+    assert syntax_rows(model, budget=1) == syntax_rows(model, budget=99)
 
 
 def test_a_head_points_at_one_key_or_at_none():
