@@ -19,7 +19,6 @@ from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.lines import clean_lines
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, read_importance
-from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
 from headcount.model.removal import remove_heads
@@ -227,8 +226,7 @@ def _work(
 
     @torch.inference_mode()
     def search() -> int:
-        with frozen_weights():
-            done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
+        done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
         return sum(translation.steps for batch in done for translation in batch)
 
     return encode if phase == "encode" else search
