@@ -3,7 +3,7 @@
 #        share_speed.csv and importance_speed.csv of the runs in `ablation.runs`; nothing if no run is named
 #        there, no measures unless `ablation.measures` asks, and no times without batch sizes in `speed`.
 
-PROFILED = ("steps", "normalise", "reestimate")
+PROFILED = ("steps", "normalise")
 DRAWN = each(f"<bpe>/{plan.settings.importance.data}.{{side}}", side=SIDES)
 
 
@@ -52,7 +52,7 @@ use rule ablation as pruning_profile with:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
         text=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
-        drawn=DRAWN if plan.settings.ablation.reestimate or plan.settings.ablation.signed else [],
+        drawn=DRAWN if plan.settings.ablation.signed else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
         measured=rules.more_measures.output.values if plan.measured else [],

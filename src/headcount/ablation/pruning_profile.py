@@ -1,7 +1,6 @@
 """BLEU as more and more heads of one model are pruned: in several orders, and as it trained."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,18 @@ from headcount.ablation.masking import first_test, read_single_effects
 from headcount.ablation.pruning_orders import (
     ALL,
     Curve,
-    Rank,
-    compared,
-    importance_sets,
+    for_ranking,
+    least_important,
     list_curves,
-    measured_anew,
 )
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.head_values import head_rows
+from headcount.base.ranking import step_sets
 from headcount.base.settings.heads import AblationSettings, ImportanceSettings
-from headcount.heads.importance import read_importance
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, read_importance
 from headcount.heads.measures_files import beside, read_mean_outputs, read_measures
 from headcount.model.removal import set_means
 from headcount.model.transformer import copy_weights
@@ -58,7 +57,7 @@ def write_profile(
     """Write BLEU of the first test set under every set of pruned heads, see `write_curves`.
 
     `importance`, `ablation` and perhaps `measures`: importance.csv, ablation.csv and measures.csv
-    of the model. `rerank`: how importance is measured anew, also where it is signed. `seed`: of the
+    of the model. `rerank`: how signed importance is measured. `seed`: of the
     random orders. Raises UserError, before anything is translated, if one of the files is another
     model's, or a test set has no sentence.
     """
@@ -67,21 +66,13 @@ def write_profile(
     effects = read_single_effects(ablation, masked.grid)
     measured = read_measures(measures, inputs.model, masked.grid) if measures else None
     means = read_mean_outputs(beside(measures, "means"), inputs.model) if measures else None
-    again = signed = None
-    if settings.reestimate:
-        again = measured_anew(inputs, masked.model, rerank)
+    signed = None
     if settings.signed:
         unsized = rerank.model_copy(update={"abs": "none"})
-        signed = measured_anew(inputs, masked.model, unsized)
-    ranking = file_first(values, again)
-    curves = list_curves(masked.grid, ranking, effects, settings, seed, signed, measured)
+        signed = measure_importance(masked.model, read_drawn(inputs.pair, unsized), unsized)
+    curves = list_curves(masked.grid, lambda _: values, effects, settings, seed, signed, measured)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     write_curves(masked, tests, *tests, list(curves), out, origin, means)
-
-
-def file_first(values: np.ndarray, again: Rank | None) -> Rank:
-    """Return importance as in a file with every head, and, if given, `again` with some masked."""
-    return lambda silent: again(silent) if again and silent else values
 
 
 def write_curves(
@@ -149,19 +140,20 @@ def write_training_profile(
     masked = inputs.load()
     for update, path in checkpoints.items():
         check_shapes(masked.model, weights[update], path)
-    measure = measured_anew(inputs, masked.model, importance)
+    text = read_drawn(inputs.pair, importance)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()
     grid = masked.grid
     rows, heads, sets = [], [], []
     for update in checkpoints:
         copy_weights(masked.model, weights[update])
-        raw = cache(measure)
-        steps = importance_sets(range(grid.size), compared(raw, grid, settings), settings)
+        values = measure_importance(masked.model, text, importance)
+        order = least_important(range(grid.size), for_ranking(values, grid, settings))
+        steps = step_sets(order, settings.steps)
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
         scores = masked.compare(test, steps)
         rows += [[update, *row] for row in point_rows(grid, name, points, scores)]
-        by_head = head_rows(grid.heads(), {"importance": raw(())})
+        by_head = head_rows(grid.heads(), {"importance": values})
         heads += [[update, *row] for row in by_head]
         sets += steps
     facts = masked.facts(tests, sets) | {"provenance": origin}

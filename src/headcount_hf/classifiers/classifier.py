@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +145,11 @@ def write_classifier_ablation(
     single = out / "classifier_ablation.csv"
     write_ablation(classifier, tests, single, origin)
     effects = read_single_effects(single, classifier.grid, classifier.metric)
-    ranked = partial(classifier.importance, tests[DEV])
-    curves = list(list_curves(classifier.grid, ranked, effects, settings, seed))
-    write_curves(classifier, tests, "matched", curves, out / "classifier_profile.csv", origin)
+    measure, again = cache(partial(classifier.importance, tests[DEV])), settings.reestimate
+    curves = list_curves(
+        classifier.grid, lambda silent: measure(silent if again else ()), effects, settings, seed
+    )
+    write_curves(classifier, tests, "matched", list(curves), out / "classifier_profile.csv", origin)
 
 
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:

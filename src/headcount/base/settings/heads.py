@@ -130,8 +130,6 @@ class PruningSteps(Section):
     """Random orders of pruning, as a control; 0 leaves it out."""
     normalise: Literal["none", "layer_l2"] = "layer_l2"
     """Rank heads by importance as it is, or divided by the L2 norm of its layer and type."""
-    reestimate: bool = False
-    """Measure importance anew after each step of pruning, on the pruned model."""
 
 
 class AblationSettings(PruningSteps):
@@ -165,3 +163,5 @@ class ClassifierSettings(PruningSteps, Compute):
 
     pairs: int | None = Field(None, ge=1)
     """Use only the first labelled pairs of each file, this many; without it all."""
+    reestimate: bool = False
+    """Measure importance anew after each step of pruning, on the pruned model."""
