@@ -82,10 +82,7 @@ def write_points(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the score of every test set with the heads of each point masked, as CSV.
-
-    A JSON beside `out` has `Masked.facts` and `origin`.
-    """
+    """Write scores with the heads of each point masked as CSV, and `Masked.facts` beside it."""
     sets = [point.heads for point in points]
     rows = []
     for name, test in tests.items():
@@ -120,10 +117,7 @@ class Translator(Masked):
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
     ) -> dict[Heads, list[str]]:
-        """Return the lines, translated with each of these distinct sets of heads masked.
-
-        `done` gets the number of sentences finished.
-        """
+        """Return the lines, translated with each set masked. `done` gets finished sentences."""
 
     def differences(self, test: TestSet, sets: list[Heads], samples: int) -> list[Difference]:
         sources, targets = test

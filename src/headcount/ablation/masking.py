@@ -61,11 +61,8 @@ def write_ablation(
 
 
 def resamples_for(grid: HeadGrid) -> int:
-    """Return how many resamples the tests of all heads of a model need.
-
-    p can be as small as 1 / 200 even once Holm's correction has multiplied it by the heads.
-    """
-    return max(1000, 200 * grid.size)
+    """Return how many resamples the tests of all heads of a model need."""
+    return max(1000, 200 * grid.size)  # after Holm's correction p can still be 1 / 200
 
 
 def with_dev(settings: AblationSettings) -> list[str]:
@@ -88,16 +85,12 @@ def single_heads(grid: HeadGrid) -> list[Point]:
 
 def all_but_one(grid: HeadGrid) -> list[list[Point]]:
     """Return for every layer of several heads each of its heads, with all its others masked."""
-    layers = [range(grid.size)[span] for _, _, span in grid.layers()]
-    heads = grid.heads()
-    return [
-        [
-            Point(("all_but_one", kept + 1, *heads[kept]), tuple(i for i in layer if i != kept))
-            for kept in layer
-        ]
-        for layer in layers
-        if len(layer) > 1
-    ]
+    heads, points = grid.heads(), []
+    for layer in (range(grid.size)[span] for _, _, span in grid.layers()):
+        others = [tuple(head for head in layer if head != kept) for kept in layer]
+        named = zip(layer, others, strict=True)
+        points.append([Point(("all_but_one", kept + 1, *heads[kept]), s) for kept, s in named])
+    return [layer for layer in points if len(layer) > 1]
 
 
 def read_single_effects(path: Path, grid: HeadGrid, metric: str = "bleu") -> np.ndarray:
@@ -157,10 +150,7 @@ def read_rankings(
 def list_points(
     grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
 ) -> list[Point]:
-    """Return the sets of each ranking, then the random sets, the same for every model, as `own`.
-
-    Cells are ranking, order, index and draw.
-    """
+    """Return the sets of each ranking, then the random sets, the same for every model, as `own`."""
     sets = {name: ranked_sets(ranking, settings.groups) for name, ranking in rankings.items()}
     named = [(name, heads) for name, of_name in sets.items() for heads in of_name]
     control = random_sets(grid.size, settings.groups, settings.draws, seed)

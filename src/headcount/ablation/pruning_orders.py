@@ -48,9 +48,8 @@ def list_curves(
 ) -> Iterator[Curve]:
     """Yield curves by importance over all heads and of each attention type, by effect, at random.
 
-    Then all but the best head of each layer. `importance` is not normalised, which is another order
-    if heads are compared by normalised importance. With `signed`, importance without absolute
-    values, and with what was `measured` there are more orders.
+    Then all but the best head of each layer. `importance`, and `signed`, importance without
+    absolute values, are not normalised. With `measured` there are more orders.
     """
     ranking = compared(importance, grid, settings)
     everywhere = list(range(grid.size))

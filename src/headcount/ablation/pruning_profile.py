@@ -180,7 +180,12 @@ def area_rows(
             heights = np.stack([scores[curve.filled][heads].scores for heads in curve.sets])
             area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
             areas.setdefault((curve.scope, curve.order), []).append(area)
-    means = {key: _over_draws(np.stack(draws)) for key, draws in areas.items()}
+    means = {}
+    for key, draws in areas.items():  # each resample draws as many orders, with repetition
+        of_draws = np.stack(draws)
+        chosen = np.random.default_rng(SEED).integers(len(draws), size=of_draws.shape)
+        chosen[:, 0] = np.arange(len(draws))
+        means[key] = np.take_along_axis(of_draws, chosen, axis=0).mean(axis=0)
     rows = []
     for (scope, order), values in means.items():
         reference = (ALL if scope == ALL else "dec_enc", "importance")
@@ -192,10 +197,3 @@ def area_rows(
             judged = ["/".join(reference), delta, *low_high, p_value(delta, deltas[1:])]
         rows.append([*cells, *judged])
     return rows
-
-
-def _over_draws(areas: np.ndarray) -> np.ndarray:
-    """Return the mean of [draws, 1 + resamples]. Each resample draws as often, with repetition."""
-    chosen = np.random.default_rng(SEED).integers(len(areas), size=areas.shape)
-    chosen[:, 0] = np.arange(len(areas))
-    return np.take_along_axis(areas, chosen, axis=0).mean(axis=0)

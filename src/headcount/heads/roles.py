@@ -71,7 +71,9 @@ def write_roles(
     folder.check(pair)
     words = pair.vocabularies()
     text = pair.first_pairs("dev", settings.sentences)
-    counts = _train_counts(pair, words[0])
+    lines = filter(None, clean_lines(pair.texts("train")[0]))
+    ids = np.fromiter((i for line in lines for i in words[0].ids(line.split(" "))), dtype=np.int64)
+    counts = torch.from_numpy(np.bincount(ids, minlength=len(words[0])))
     treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
     model = folder.load(settings.device)
     heads, begun = folder.original_heads(model.grid), time.perf_counter()
@@ -97,13 +99,6 @@ def write_roles(
     write_lines(out / "sentences.jsonl", _sentences(model, text, words, heads))
     facts = {"sentences": len(text), "rare_sentences": rare.sentences, "treebanks": sizes}
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
-
-
-def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
-    """Return the occurrences of each source id in the training text, [vocabulary]."""
-    lines = filter(None, clean_lines(pair.texts("train")[0]))
-    ids = np.fromiter((i for line in lines for i in words.ids(line.split(" "))), dtype=np.int64)
-    return torch.from_numpy(np.bincount(ids, minlength=len(words)))
 
 
 def _sentences(
@@ -136,10 +131,7 @@ def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str
 
 
 class Syntax(AttentionMeasure):
-    """Accuracy of encoder heads for relations over one treebank: Voita et al. 2019, section 5.2.1.
-
-    A baseline guesses the positions of `best_offsets`.
-    """
+    """Accuracy of encoder heads for relations over a treebank: Voita et al. 2019, section 5.2.1."""
 
     kinds = ("enc_self",)
 
@@ -152,10 +144,7 @@ class Syntax(AttentionMeasure):
         self._counts = {key: Counter() for key in keys}
 
     def start(self, batch: Batch, views: dict[str, View]) -> None:
-        """Find the trials of a batch.
-
-        On sentences of even number a head may be chosen, to be judged on the other half.
-        """
+        """Find the trials of a batch. Heads are chosen on even sentences, judged on the others."""
         trees, device = [self._trees[n] for n in batch.indices], batch.src.device
         self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
         self._batch = {}

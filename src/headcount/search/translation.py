@@ -105,10 +105,7 @@ def translate_lines(
 def translate_file(
     search: Search, source: Path, out: Path, facts: Path, origin: dict[str, Any]
 ) -> None:
-    """Write one detokenised translation per source line, and facts with their provenance.
-
-    Raises UserError as `translate_lines` does.
-    """
+    """Write one translation per source line, and facts, by `translate_lines`."""
     lines = read_clean(source)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
         translations, counts = translate_lines(search, lines, bar.update, str(source))

@@ -69,10 +69,7 @@ def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
 
 
 def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
-    """Return True for large products in fp32 on a CPU where oneDNN is faster.
-
-    It depends on shapes alone, so that runs can be repeated.
-    """
+    """Return True for products where oneDNN is faster, by shapes alone, to repeat runs exactly."""
     return (
         _ONEDNN_PAYS
         and not torch.compiler.is_compiling()  # which chooses by itself
