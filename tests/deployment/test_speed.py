@@ -49,12 +49,12 @@ def test_every_round_begins_with_another_contestant():
 
 def test_each_work_is_timed_alone_after_a_round_that_warms_up():
     done, ticks = [], itertools.count()
-    works = {"importance": {1: lambda: done.append("i")}, "training": {1: lambda: done.append("t")}}
+    works = [[("importance", lambda: done.append("i"))], [("training", lambda: done.append("t"))]]
     found = list(time_in_turns(works, 2, clock=lambda: float(next(ticks))))
     assert "".join(done) == "ti" + "it" + "ti"
-    assert [tuple(each) for each in found[2:]] == [
-        (1, "importance", 1, None, 1.0), (1, "training", 1, None, 1.0),
-        (2, "training", 1, None, 1.0), (2, "importance", 1, None, 1.0),
+    assert found == [
+        ("importance", 1, None, 1.0), ("training", 1, None, 1.0),
+        ("training", 2, None, 1.0), ("importance", 2, None, 1.0),
     ]  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,21 +32,16 @@ COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_si
 COLUMNS += ("sentences", "steps", "seconds")
 
 Clock = Callable[[], float]  # seconds since some moment
-Batches = list[list[Ids]]
+Work = tuple[Any, Callable[[], Any]]  # its name, and what is timed
 Contestant = TypeVar("Contestant")
 
 
-@dataclass(frozen=True, eq=False)
-class TimedModel:
+class TimedModel(NamedTuple):
     """A trained model, its run's name and the size of its weights, in bytes."""
 
     name: str
     model: Transformer
     file_bytes: int
-
-    def cells(self) -> list[Any]:
-        """Return name, heads left, parameters, bytes."""
-        return [self.name, self.model.grid.size, parameter_count(self.model), self.file_bytes]
 
 
 def write_speed(
@@ -150,47 +145,40 @@ def measure(
 
     `prefix`: see `translate`.
     """
-    batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
-    works = {
-        timed: {
-            (phase, size): _work(timed.model, phase, of_size, decode, prefix)
-            for size, of_size in batches.items()
-            for phase in ("encode", "decode")
-        }
-        for timed in models
-    }
+    works = []
+    for name, model, file_bytes in models:
+        cells, of_model = (name, model.grid.size, parameter_count(model), file_bytes), []
+        for size in settings.batch_sizes:
+            batches = cut_batches(sources, size)
+            encoding = partial(_encode, model, batches)
+            search = partial(_search, model, batches, decode, prefix)
+            of_model += [((*cells, "encode", size), encoding), ((*cells, "decode", size), search)]
+        works.append(of_model)
     device = first_device(models[0].model).type
     return [
-        [*timing.of.cells(), *timing.work, timing.repeat, len(sources), *timing[3:]]
-        for timing in time_in_turns(works, settings.repeats, device, clock)
-        if timing.repeat
+        [*cells, repeat, len(sources), steps, seconds]
+        for cells, repeat, steps, seconds in time_in_turns(works, settings.repeats, device, clock)
     ]
 
 
-class Timing(NamedTuple):
-    """One measurement. Round 0 only warms up."""
-
-    repeat: int
-    of: Any
-    work: Any
-    result: Any
-    seconds: float
-
-
 def time_in_turns(
-    works: Mapping[Any, Mapping[Any, Callable[[], object]]],
+    contestants: Sequence[Sequence[Work]],
     repeats: int,
     device: str = "cpu",
     clock: Clock = time.perf_counter,
-) -> Iterator[Timing]:
-    """Time the works of each contestant, who take turns, and wait for the GPU after each work."""
-    for repeat, contestant in take_turns(list(works), repeats, warm_up=1):
-        for name, work in works[contestant].items():
+) -> Iterator[tuple[Any, int, Any, float]]:
+    """Time the works of contestants, who take turns, after a round that only warms up.
+
+    Yield a work's name, number of the round, result and seconds, with the end of a GPU's work.
+    """
+    for repeat, works in take_turns(contestants, repeats, warm_up=1):
+        for name, work in works:
             start = clock()
             result = work()
             if device == "cuda":
                 torch.cuda.synchronize()
-            yield Timing(repeat, contestant, name, result, clock() - start)
+            if repeat:
+                yield name, repeat, result, clock() - start
 
 
 def take_turns(
@@ -207,31 +195,28 @@ def take_turns(
             yield number + 1, contestant
 
 
-def cut_batches(sources: list[Ids], size: int) -> Batches:
+def cut_batches(sources: list[Ids], size: int) -> list[list[Ids]]:
     """Return the sources by length, longest first, in batches of `size` or, at last, smaller."""
     ordered = sorted(sources, key=len, reverse=True)
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def _work(
-    model: Transformer, phase: str, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
-) -> Callable[[], int]:
-    """Return the timed function, which returns steps. Both phases have all of torch's threads."""
-    device = first_device(model)
+@torch.inference_mode()
+def _encode(model: Transformer, batches: list[list[Ids]]) -> int:
+    """Encode with all of torch's threads, and return a step for every sentence."""
+    for batch in batches:
+        model.encode(pad_sources(batch).to(first_device(model)))
+    return sum(map(len, batches))
 
-    @torch.inference_mode()
-    def encode() -> int:
-        for batch in batches:
-            model.encode(pad_sources(batch).to(device))
-        return sum(map(len, batches))
 
-    @torch.inference_mode()
-    def search() -> int:
-        with frozen_weights():
-            done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
-        return sum(translation.steps for batch in done for translation in batch)
-
-    return encode if phase == "encode" else search
+@torch.inference_mode()
+def _search(
+    model: Transformer, batches: list[list[Ids]], decode: DecodeSettings, prefix: Sequence[int]
+) -> int:
+    """Translate with all of torch's threads, and return the steps of all sentences."""
+    with frozen_weights():
+        done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
+    return sum(translation.steps for batch in done for translation in batch)
 
 
 IMPORTANCE_COLUMNS = ("work", "repeat", "sentences", "seconds")
@@ -256,14 +241,13 @@ def write_importance_speed(
     text = drawn.part(range(min(len(drawn), speed.sentences)))
     model = folder.load(settings.device)
     device = first_device(model).type
-    works = {
-        "importance": {"all": lambda: measure_importance(model, text, settings)},
-        "training": {"all": epoch_of(model, text, settings.batch_tokens)},
-    }
+    works = [
+        [("importance", lambda: measure_importance(model, text, settings))],
+        [("training", epoch_of(model, text, settings.batch_tokens))],
+    ]
     rows = [
-        [timing.of, timing.repeat, len(text), timing.seconds]
-        for timing in time_in_turns(works, speed.repeats, device)
-        if timing.repeat
+        [name, repeat, len(text), seconds]
+        for name, repeat, _, seconds in time_in_turns(works, speed.repeats, device)
     ]
     facts = {"threads": speed.threads, "device": device, "provenance": origin}
     write_result(out, IMPORTANCE_COLUMNS, rows, facts)

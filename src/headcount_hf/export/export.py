@@ -168,7 +168,7 @@ def _refuse_worse(model: Transformer, sentence: _Sentence) -> None:
 
 def export_model(
     what: Deployed,
-    form: str,
+    to: str,
     pretrained: Path | None,
     out: Path,
     origin: dict[str, Any],
@@ -178,25 +178,18 @@ def export_model(
 
     `check` raises HeadcountError where the written model differs from ours.
     """
-    if form not in FORMS:
-        raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
-    if pretrained and form != "huggingface":
-        raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {form}")
+    if to not in FORMS:
+        raise UserError(f"export: expected one of {', '.join(FORMS)}, found {to!r}")
+    if pretrained and to != "huggingface":
+        raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {to}")
     what = what.on_cpu()
-    if form == "headcount":
+    if to == "headcount":
         return write_export(what, own_form(what), out, origin)
-    hugging_face = form == "huggingface"
-    written, opener = _as_huggingface(what, pretrained) if hugging_face else _as_ctranslate2(what)
-
-    def checked(part: Path) -> object:
-        """Compare the files before the folder has its name, with this name in messages."""
-        try:
-            return check(partial(opener, part))
-        except HeadcountError as fault:
-            raise type(fault)(str(fault).replace(str(part), str(out))) from fault
-
+    hugging_face = to == "huggingface"
+    form, opener = _as_huggingface(what, pretrained) if hugging_face else _as_ctranslate2(what)
     theirs = [pretrained] if pretrained else []
-    return write_export(what, written, out, origin, theirs, checked if check else None)
+    checked = (lambda part: check(partial(opener, part))) if check else None
+    return write_export(what, form, out, origin, theirs, checked)
 
 
 def files_of(

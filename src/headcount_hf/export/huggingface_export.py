@@ -120,25 +120,15 @@ def form_of_imported(
     ids, rows, start = _words(model, config, rows)
     theirs = open_whole(folder)
     if start is not None:
-        theirs = _with_word(theirs, config, start, len(ids[1]))
+        theirs.config.decoder_start_token_id = start
+        if config.share_encoder_decoder_embeddings:
+            theirs.resize_token_embeddings(len(ids[1]), mean_resizing=False)
+        else:
+            theirs.resize_decoder_token_embeddings(len(ids[1]))
     theirs.generation_config = type(theirs.generation_config)()  # the makers' file is copied
     whole, silent = _with_all_heads(model, heads, config.encoder_attention_heads)
     fill_theirs(theirs, whole, config, ids)
     return HuggingFaceForm(theirs, rows, silent, folder, start)
-
-
-def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.Module:
-    """Return their model with room for one more word, with which translations begin."""
-    theirs.config.decoder_start_token_id = start
-    shared = config.share_encoder_decoder_embeddings
-    for key in ("vocab_size", "decoder_vocab_size")[not shared :]:
-        if hasattr(theirs.config, key):
-            setattr(theirs.config, key, words)
-    larger = type(theirs)(theirs.config).eval()
-    shapes = {name: weight.shape for name, weight in larger.state_dict().items()}
-    old = theirs.state_dict().items()
-    larger.load_state_dict({n: w for n, w in old if w.shape == shapes[n]}, strict=False)
-    return larger
 
 
 def _words(
@@ -147,8 +137,8 @@ def _words(
     """Return our id of each of their words, the rows, and the new word if one is needed.
 
     Our start of translations is a copy of a word. Once it was trained, it needs a word of its own,
-    which a bias keeps out of translations. The id of this word is the first without a piece, so
-    that the tokenizer can have it, and unused rows of the embedding move behind it.
+    which a bias keeps out of translations: the first without a piece, so that the tokenizer can
+    have it. A row that only filled the embedding up is replaced.
     """
     # Our id of each of their words, which is never BOS.
     places = [[place for place in range(len(side)) if place != BOS] for side in rows]
@@ -168,12 +158,10 @@ def _words(
             f"{config.model_type!r}: it would generate the trained start of translations as a "
             "word; take --to ctranslate2"
         )
-    start = read_pieces(config).first_free
-    tgt += [BOS] * (start - len(tgt))  # unused, where sources have more words
-    moved = [[row + (row >= start) for row in side] for side in rows]
-    moved[1][BOS] = start
-    sides = (moved[0] if shared else rows[0]), moved[1]
-    return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
+    start = 1 + max(max(side.ids.values()) for side in read_pieces(config).sides)
+    tgt += [BOS] * (start + 1 - len(tgt))  # unused up to the last, where sources have more words
+    tgt[start] = BOS
+    return (src, tgt), (rows[0], [*rows[1][:BOS], start, *rows[1][BOS + 1 :]]), start
 
 
 def _with_all_heads(

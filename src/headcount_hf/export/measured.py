@@ -64,15 +64,16 @@ def write_measured(
             "many on both sides, and at least one"
         )
     models, target = open_models(folders, bpe, plain)
-    tasks = (partial(translate_lines, model.search, sources) for model in models)
-    works = {place: {"all": task} for place, task in enumerate(tasks)}
+    works = [
+        [(place, partial(translate_lines, m.search, sources))] for place, m in enumerate(models)
+    ]
     timings = list(time_in_turns(works, repeats))
     spelt = list(map(target.normalise, references))
     rows, seconds = [], {}
     for place, model in enumerate(models):
-        own = [timing for timing in timings if timing.of == place]
-        times = [timing.seconds for timing in own if timing.repeat]
-        score = score_corpus(own[0].result[0], spelt, target.language)[0]
+        own = [timing for timing in timings if timing[0] == place]
+        times = [timing[3] for timing in own]
+        score = score_corpus(own[0][2][0], spelt, target.language)[0]
         name, program = model.folder.as_posix(), model.search.facts["engine"]
         cells = [score.score, model.weights.stat().st_size / 1e6, *speed(len(sources), times)]
         cells += [repeats, len(sources), score.signature]

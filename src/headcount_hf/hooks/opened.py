@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +68,11 @@ def is_hooked(folder: Path) -> bool:
 
 
 def _open_hooked(args: Flags, threads: int) -> tuple[Any, dict[str, Any]]:
-    from headcount_hf.hooks.hooked_folder import HookedFolder, Told
+    from headcount_hf.hooks.hooked_folder import HookedFolder
 
     use_threads(threads)
-    languages = Told(args.src_code, args.tgt_code, args.prefix)
-    facts = {"told": asdict(languages), "packages": HUGGING_FACE}
-    return HookedFolder(args.model, languages), facts
+    told = {"source": args.src_code, "target": args.tgt_code, "prefix": args.prefix}
+    return HookedFolder(args.model, **told), {"told": told, "packages": HUGGING_FACE}
 
 
 def _names(flags: Sequence[Any]) -> list[str]:

@@ -63,11 +63,6 @@ class Pieces:
         pieces = (protect(names.get(row, f"<row {row}>")) for row in rows[4:])
         return Vocabulary([(piece, counts[piece]) for piece in pieces])
 
-    @property
-    def first_free(self) -> int:
-        """The first id behind the pieces of both sides."""
-        return 1 + max(max(side.ids.values()) for side in self.sides)
-
 
 def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
     """Return the subwords of a model. Raises UserError for ids that its files contradict."""
