@@ -31,7 +31,6 @@ from headcount.store.pair_folder import PairFolder
 COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
 COLUMNS += ("sentences", "steps", "seconds")
 
-Clock = Callable[[], float]  # seconds since some moment
 Work = tuple[Any, Callable[[], Any]]  # its name, and what is timed
 Contestant = TypeVar("Contestant")
 
@@ -116,7 +115,7 @@ def write_times(
             f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
             f"{pair.texts('dev')[0]} that are timed, found {max(settings.batch_sizes)}"
         )
-    rows = measure(timed, sources, settings, decode, prefix=pair.prefix())
+    rows = measure(timed, sources, settings, decode, pair.prefix())
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
     facts["sentences"] = len(sources)
@@ -138,7 +137,6 @@ def measure(
     sources: list[Ids],
     settings: SpeedSettings,
     decode: DecodeSettings,
-    clock: Clock = time.perf_counter,
     prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
     """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
@@ -157,15 +155,12 @@ def measure(
     device = first_device(models[0].model).type
     return [
         [*cells, repeat, len(sources), steps, seconds]
-        for cells, repeat, steps, seconds in time_in_turns(works, settings.repeats, device, clock)
+        for cells, repeat, steps, seconds in time_in_turns(works, settings.repeats, device)
     ]
 
 
 def time_in_turns(
-    contestants: Sequence[Sequence[Work]],
-    repeats: int,
-    device: str = "cpu",
-    clock: Clock = time.perf_counter,
+    contestants: Sequence[Sequence[Work]], repeats: int, device: str = "cpu"
 ) -> Iterator[tuple[Any, int, Any, float]]:
     """Time the works of contestants, who take turns, after a round that only warms up.
 
@@ -173,12 +168,12 @@ def time_in_turns(
     """
     for repeat, works in take_turns(contestants, repeats, warm_up=1):
         for name, work in works:
-            start = clock()
+            start = time.perf_counter()
             result = work()
             if device == "cuda":
                 torch.cuda.synchronize()
             if repeat:
-                yield name, repeat, result, clock() - start
+                yield name, repeat, result, time.perf_counter() - start
 
 
 def take_turns(
