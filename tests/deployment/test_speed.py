@@ -28,6 +28,7 @@ from headcount.deployment.speed import (
     take_turns,
     time_in_turns,
     write_share_speed,
+    write_times,
 )
 from headcount.model import machine
 from headcount.model.transformer import Transformer, parameter_count
@@ -190,8 +191,9 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
     assert read_sources(PairFolder(tmp_path), 2, longest=2) == [[4, 5], [5]]
     (tmp_path / "dev.src").write_text("\n\n")
-    with pytest.raises(UserError, match="dev.src: expected a sentence"):
-        read_sources(PairFolder(tmp_path), 3, 100)
+    settings = SpeedSettings(batch_sizes=[1], sentences=3)
+    with pytest.raises(UserError, match="expected numbers up to 0, the sentences of .*dev.src"):
+        write_times([], PairFolder(tmp_path), settings, DECODE, tmp_path / "out.csv", {})
 
 
 def test_an_epoch_trains_a_copy_with_dropout_and_leaves_the_model_alone(monkeypatch):

@@ -25,7 +25,7 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, HookedTexts
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.segment import segment_pretrained
 
@@ -67,7 +67,7 @@ def test_text_has_the_ids_of_the_tokeniser(origin):
     ends = [ids[-1] for ids in (*text.src, *text.tgt)]
     assert ends == [1] * 4 and len(text.src[1]) == 2  # the prefix is one unknown word here
     assert text.tgt_in == [[0, *ids[:-1]] for ids in text.tgt]  # T5 begins with its padding
-    dev = HookedTexts(model, origin / "text").read("dev")
+    dev = HookedInputs(model, origin / "text").read("dev")
     assert len(dev) == 12 and dev.pad == 0
     words = (origin / "text/dev.tgt").read_text().splitlines()[0].split()
     ids = json.loads((origin / "t5/tokenizer.json").read_text())["model"]["vocab"]
@@ -212,7 +212,7 @@ def test_other_languages_and_sides_of_unequal_length_are_refused(folder):
     with (folder / "text/dev.src").open("a") as file:
         file.write("more\n")
     with pytest.raises(UserError, match=r"dev\.src has 13 lines, dev\.tgt has 12"):
-        HookedTexts(model, folder / "text").read("dev")
+        HookedInputs(model, folder / "text").read("dev")
     (folder / "opus/tokenizer_config.json").write_text('{"source_lang": "de"}')
     with pytest.raises(UserError, match="source_lang of tokenizer_config.json: expected en"):
         inputs(folder, "opus").load()
@@ -295,7 +295,7 @@ def test_importance_belongs_to_all_files_of_weights(folder, tmp_path):
     index = {"metadata": {}, "weight_map": {name: f for f, part in shards.items() for name in part}}
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
     model, settings = HookedFolder(path), ImportanceSettings(data="dev", batch_tokens=90)
-    write_importance(model, HookedTexts(model, folder / "text"), settings, out, {})
+    write_importance(model, HookedInputs(model, folder / "text"), settings, out, {})
     grid = model.load("cpu").grid
     assert read_importance(out, model, grid).shape == (28,)
     for file, (name, *_) in shards.items():

@@ -51,16 +51,12 @@ def write_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time the models in these folders, by run, see `write_times`.
-
-    Raises UserError if a model was trained on another vocabulary.
-    """
-    for folder in models.values():
+    """Time the models in these folders, by run, see `write_times`."""
+    timed = []
+    for name, folder in models.items():
         folder.check(pair)
-    timed = [
-        TimedModel(name, folder.load(decode.device), folder.weights.stat().st_size)
-        for name, folder in models.items()
-    ]
+        model = folder.load(decode.device)
+        timed.append(TimedModel(name, model, folder.weights.stat().st_size))
     write_times(timed, pair, settings, decode, out, origin)
 
 
@@ -76,8 +72,7 @@ def write_share_speed(
 ) -> None:
     """Time a model with all heads, and without each share of `ablation.timed`, see `write_times`.
 
-    The least important heads are really removed. The name of a model is its percentage of removed
-    heads, rounded up to whole heads. Raises UserError if the importance is another model's.
+    The name of a model is its percentage of removed heads, rounded up to whole heads.
     """
     folder.check(pair)
     whole = folder.load(decode.device)
@@ -103,17 +98,14 @@ def write_times(
     """Time models, which take turns, and write one measurement a row as CSV.
 
     Phase `decode` is a whole translation by beam search and includes phase `encode`. `steps` are
-    summed over sentences: steps of the search, and 1 a sentence for `encode`. A JSON beside `out`
-    has search, threads, device, sentences and `origin`. Raises UserError if the dev set has too few
-    sentences.
+    summed over sentences: steps of the search, and 1 a sentence for `encode`. Raises UserError if
+    the dev set has too few sentences.
     """
-    if not settings.batch_sizes:
-        raise UserError("speed.batch_sizes: expected numbers of sentences, found none")
     sources = read_sources(pair, settings.sentences, decode.max_source)
-    if len(sources) < max(settings.batch_sizes):
+    if not 0 < max(settings.batch_sizes, default=0) <= len(sources):
         raise UserError(
-            f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
-            f"{pair.texts('dev')[0]} that are timed, found {max(settings.batch_sizes)}"
+            f"speed.batch_sizes: expected numbers up to {len(sources)}, the sentences of "
+            f"{pair.texts('dev')[0]} that are timed, found {settings.batch_sizes}"
         )
     rows = measure(timed, sources, settings, decode, pair.prefix())
     device = first_device(timed[0].model).type
@@ -124,12 +116,9 @@ def write_times(
 
 def read_sources(pair: PairFolder, sentences: int, longest: int) -> list[Ids]:
     """Return the first sentences of the dev set that are not empty, cut to the longest source."""
-    vocabulary, path = pair.vocabulary("src"), pair.texts("dev")[0]
-    lines = (vocabulary.ids(line.split()) for line in clean_lines(path))
-    sources = [ids[:longest] for ids in lines if ids][:sentences]
-    if not sources:
-        raise UserError(f"{path}: expected a sentence to time models with, found none")
-    return sources
+    vocabulary = pair.vocabulary("src")
+    lines = (vocabulary.ids(line.split()) for line in clean_lines(pair.texts("dev")[0]))
+    return [ids[:longest] for ids in lines if ids][:sentences]
 
 
 def measure(
@@ -139,10 +128,7 @@ def measure(
     decode: DecodeSettings,
     prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
-    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
-
-    `prefix`: see `translate`.
-    """
+    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes, phases."""
     works = []
     for name, model, file_bytes in models:
         cells, of_model = (name, model.grid.size, parameter_count(model), file_bytes), []
@@ -227,13 +213,11 @@ def write_importance_speed(
 ) -> None:
     """Time importance and training on the same batches, and write one measurement a row.
 
-    Both use the first `speed.sentences` pairs on which importance is measured. A JSON beside `out`
-    has threads, device, and `origin`. Raises UserError if the text has fewer than two sentence
-    pairs or the model another vocabulary.
+    Both use the first `speed.sentences` pairs on which importance is measured.
     """
     folder.check(pair)
     drawn = read_drawn(pair, settings)
-    text = drawn.part(range(min(len(drawn), speed.sentences)))
+    text = drawn.part(range(len(drawn))[: speed.sentences])
     model = folder.load(settings.device)
     device = first_device(model).type
     works = [

@@ -22,9 +22,10 @@ from headcount.search.sources import search_batches
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
 from headcount_hf.pretrained.families import check_languages
 from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole
-from headcount_hf.pretrained.pieces import check_legacy, named_languages
+from headcount_hf.pretrained.pieces import named_languages
 from headcount_hf.pretrained.segment import check_forced
 
+_GENERATE = GenerateSettings()
 _BEGINS = "decoder_start_token_id"
 _ALWAYS = {"early_stopping": False, "do_sample": False}
 """Search settings that the model's folder cannot change."""
@@ -56,7 +57,6 @@ class HookedFolder:
             raise self._fault("expected a folder, found none")
         theirs = open_whole(self.path)
         tokeniser = open_tokeniser(self.path, **named_languages((self.source, self.target)))
-        check_legacy(self.path, tokeniser)
         self._check_languages(tokeniser)
         words, rows = len(tokeniser), theirs.get_input_embeddings().num_embeddings
         if words > rows:
@@ -72,16 +72,15 @@ class HookedFolder:
         """Return the model, in evaluation mode. Raises UserError for a folder that does not fit."""
         return self._loaded[1].to(pick_device(device))
 
-    def check(self, texts: "HookedTexts | None" = None) -> None:
+    def check(self, texts: "HookedInputs | None" = None) -> None:
         """Raise UserError where the mask of one sentence acts on another one."""
         self._loaded[1].check(self.text([""], ["a"]))
 
     def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
         """Return pairs of lines, with all ids that the tokeniser adds."""
-        said, start = self._ids("text_target", targets), None
-        if _BEGINS in self.target_options():
-            # The tokeniser puts the start of the target behind its end.
-            start, said = self.target_options()[_BEGINS], [ids[:-1] for ids in said]
+        said, start = self._ids("text_target", targets), self.target_options().get(_BEGINS)
+        if start is not None:  # the tokeniser puts it behind the end
+            said = [ids[:-1] for ids in said]
         return self._loaded[1].text(self.sources(sources), said, start)
 
     def sources(self, lines: Sequence[str]) -> list[Ids]:
@@ -138,36 +137,23 @@ def _languages(tokeniser: Any) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class HookedTexts:
-    """Pairs of text, `<split>.src` and `<split>.tgt` of a folder, for such a model."""
-
-    model: HookedFolder
-    path: Path
-
-    def texts(self, split: str) -> tuple[Path, Path]:
-        """Return source and target side of a split, plain text with a sentence a line."""
-        return self.path / f"{split}.src", self.path / f"{split}.tgt"
-
-    def read(self, split: str) -> TokenisedText:
-        """Return the pairs of a split, with the first of several references."""
-        source, target = self.texts(split)
-        src, tgt = list(clean_lines(source)), list(clean_lines(target))
-        if len(src) != len(tgt):
-            raise UserError(
-                f"{source} has {len(src)} lines, {target.name} has {len(tgt)}; expected as many on "
-                "both sides"
-            )
-        return self.model.text(src, [references(line)[0] for line in tgt])
-
-
-@dataclass(frozen=True)
 class HookedInputs(Inputs):
     """A model's folder, text for it, and settings of its search."""
 
     model: HookedFolder
     text: Path
-    pair: str  # its languages, as in en-de
-    generate: GenerateSettings
+    pair: str = ""  # its languages, as in en-de
+    generate: GenerateSettings = _GENERATE
+
+    def read(self, split: str) -> TokenisedText:
+        """Return the pairs of a split, with the first of several references."""
+        src, tgt = (list(clean_lines(path)) for path in self.texts(split))
+        if len(src) != len(tgt):
+            raise UserError(
+                f"{self.text}: {split}.src has {len(src)} lines, {split}.tgt has {len(tgt)}; "
+                "expected as many on both sides"
+            )
+        return self.model.text(src, [references(line)[0] for line in tgt])
 
     def files(self, tests: Iterable[str]) -> list[Path]:
         """Return the files that shape translations of these test sets."""
@@ -179,7 +165,7 @@ class HookedInputs(Inputs):
 
     def load(self) -> "HookedModel":
         """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
-        codes = self.model.source or None, self.model.target or None
+        codes = self.model.source, self.model.target
         check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()
