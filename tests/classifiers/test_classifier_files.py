@@ -93,11 +93,10 @@ def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message, tmp
 
 
 def test_x24_a_commit_of_the_hub_is_copied_with_its_record(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        classifier_files,
-        "fetch_commit",
-        lambda name, commit, aside: shutil.copytree(folder, aside, dirs_exist_ok=True),
-    )
+    def fetch(name, commit, aside):
+        shutil.copytree(folder, aside, dirs_exist_ok=True)
+
+    monkeypatch.setattr(classifier_files, "fetch_commit", fetch)
     record = tmp_path / "raw/manifest.json"
     fetch_classifier("some/model", COMMIT, record)
     facts = json.loads(record.read_text())

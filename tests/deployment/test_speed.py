@@ -179,9 +179,8 @@ def test_the_script_times_models_from_files(folder, bpe):
     assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
     facts = json.loads((folder / "speed.json").read_text())
     assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
-    assert (
-        len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
-    )  # models; cutting, codes, words; text
+    # models; cutting, codes, words; text
+    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
 
 
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
@@ -238,18 +237,18 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
 @pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path]
+    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path, "--timed", "[50]"]
+    flags += ["--importance", inputs.text / "importance.csv", "--out", tmp_path / "speed.csv"]
     flags += [
-        "--out",
-        tmp_path / "speed.csv",
-        "--importance",
-        inputs.text / "importance.csv",
-        "--timed",
-        "[50]",
         "--beam",
         2,
+        "--speed-sentences",
+        2,
+        "--speed-repeats",
+        2,
+        "--speed-batch-sizes",
+        "[2]",
     ]
-    flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
     assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
     rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
     assert len(rows) == 2 * 2 * 2  # models, phases, repeats

@@ -136,10 +136,8 @@ def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
     heads = [head for head, gate in zip(whole.grid.heads(), mask, strict=True) if gate]
     model = remove_heads(whole, mask)
     form = form_of_ours(model, heads)
-    assert (form.theirs.config.model_type, form.silent) == (
-        {"pre": "pegasus"}.get(norm, "marian"),
-        7,
-    )
+    kind = "pegasus" if norm == "pre" else "marian"
+    assert (form.theirs.config.model_type, form.silent) == (kind, 7)
     engine = written(form, tmp_path / "out", ([*range(sizes["src_size"])], [*range(11)]))
     assert type(engine.model).__name__ == type(form.theirs).__name__
     batch = collate(TEXT, range(3))

@@ -269,11 +269,7 @@ OPUS = "--model opus --text text"
         ("importance", f"{OPUS} --measure loss_change", "--measure: loss_change"),
         ("ablation", "--model . --bpe x --text text --max-new-tokens 9", "--max-new-tokens: not"),
         ("ablation", f"{OPUS} --src-lang en", "--tgt-lang: expected with"),
-        (
-            "ablation",
-            f"{OPUS} --src-lang a --tgt-lang b --max-source 9",
-            "--max-source: not for",
-        ),
+        ("ablation", f"{OPUS} --src-lang a --tgt-lang b --max-source 9", "--max-source: not for"),
     ],
 )
 def test_flags_of_the_other_kind_of_model_are_refused(

@@ -1,5 +1,7 @@
 """A translation model for Python programs, with lists in place of files."""
 
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +14,7 @@ from torch import Tensor
 from headcount.ablation.masked_bleu import MaskedModel
 from headcount.ablation.masking import resamples_for
 from headcount.base.errors import UserError
-from headcount.base.files import sha256
+from headcount.base.files import check_apart, sha256
 from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.heads import ImportanceSettings
@@ -29,6 +31,7 @@ from headcount.scoring.bootstrap import Difference
 from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.score import mean_loss
 
 _DECODE, _IMPORTANCE = DecodeSettings(), ImportanceSettings()
@@ -43,6 +46,32 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
     source = ModelFolder(Path(folder))
     pair = source.pair(subwords and Path(subwords))
     return Model.open(source, pair, device=device)
+
+
+def import_pretrained(
+    folder: str | Path,
+    src_lang: str,
+    tgt_lang: str,
+    out: str | Path,
+    codes: Sequence[str | None] = (None, None),
+    device: str = "auto",
+) -> "Model":
+    """Write a model of Hugging Face's library as one of ours, with its subwords, and load it.
+
+    `codes`: the model's codes of both languages, where they are not their names. Raises UserError
+    for a model that ours cannot express, and for damaged or missing files.
+    """
+    from headcount_hf.pretrained import imports, segment  # need the packages of an extra
+
+    theirs, none = Path(folder), (Path(os.devnull),) * 2  # without text
+    check_apart(Path(out), [theirs])
+    with tempfile.TemporaryDirectory() as work:
+        pieces, model = Path(work, "pieces"), Path(work, "model")
+        segment.segment_pretrained(theirs, (src_lang, tgt_lang), none, none, pieces, codes)
+        origin = origin_of(imports.imported_files(theirs))
+        imports.write_imported(theirs, PairFolder(pieces), model, origin)
+        load(model, pieces, "cpu").save(out)
+    return load(out, device=device)
 
 
 class Model(Deployed):

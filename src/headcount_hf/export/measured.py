@@ -52,8 +52,7 @@ def write_measured(
 ) -> list[list[Any]]:
     """Measure models on source and references `texts`, write rows as CSV, and return them.
 
-    All models translate on the CPU with the same beam, and without length penalty, whose formulas
-    differ.
+    They translate on the CPU with the same beam, and without length penalty, whose formulas differ.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
