@@ -128,7 +128,7 @@ def test_entries_take_defaults_of_their_file_and_of_the_entry_they_are_like(decl
 def is_explained(column: str, known: set[str]) -> bool:
     """Return whether a column, or the pattern that it follows, has a meaning."""
     name = re.sub(r"(?<=_)\d+$", "<share>", column)
-    name = re.sub(r"^(enc_self|dec_self|dec_enc)(?=$|_layers|_share)", "<kind>", name)
+    name = re.sub(r"^(enc_self|dec_self|dec_enc)(?=$|_layers)", "<kind>", name)
     return name in known or re.sub("_(low|high|p|sd)$", "", name) in known
 
 

@@ -40,7 +40,7 @@ def test_a_model_has_its_heads_by_attention_type_and_layer():
     assert (model["start"], model["control"]) == ("baseline", "gates-enc_self-l0")
     assert (model["heads"], model["heads_left"]) == (4, 3)
     assert (model["scope_heads"], model["scope_left"]) == (2, 1)
-    assert (model["enc_self"], model["enc_self_share"]) == (1, 0.5)
+    assert model["enc_self"] == 1
     assert (control["enc_self_layers"], model["enc_self_layers"]) == ("1 0 1", "0 0 1")
     assert model["polarised"] == 0.5  # one of the two gates is surely 0
     assert pd.isna(control["polarised"])

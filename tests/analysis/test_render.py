@@ -88,12 +88,11 @@ def test_every_other_mark_draws_something(mark):
     assert marks
 
 
-def test_styles_are_distinct_and_collapsed_runs_hollow():
-    styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"}, {"run2": "collapsed"})
+def test_styles_are_distinct():
+    styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"})
     looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
     assert len(looks) == 13 and styles["run0"]["color"] == COLOURS[0]
     assert styles["run1"]["label"] == "first"
-    assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
     assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
     assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
 
@@ -126,11 +125,3 @@ def test_cells_of_every_panel_and_names_of_groups_of_rows():
     assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
     assert [label.get_text() for label in first.get_yticklabels()] == ["enc", "dec"]
     assert [label.get_text() for label in second.get_xticklabels()] == ["0", "5"]
-
-
-def test_columns_stand_side_by_side_with_text_in_cells():
-    layer = {"mark": "heat", "x": "masked", "y": "run", "colour": "_value", "text": "{_value:.0f} "}
-    figure = drawn(POINTS[:4], panels=["pair"], across=["low", "high"], layers=[layer])
-    low, high, _ = figure.axes
-    assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
-    assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]

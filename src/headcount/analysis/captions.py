@@ -128,13 +128,6 @@ def intervals(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> str:
-    """Return a sentence on the mark of collapsed runs if the frame has such a run."""
-    marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
-    return "" if marked.empty else shared_notes()["collapsed"]
-
-
-@note
 def scored_sentences(masking_facts: Facts) -> str:
     """Return the sentences of `scored` on masked models."""
     return scored(masking_facts)

@@ -47,9 +47,7 @@ class Draw(Section):
     special: str = ""  # a function of `figures/special.py` that draws the whole figure
     options: dict[str, Any] = {}  # arguments of these functions
     panels: list[str] = []  # columns whose values make a panel each
-    # A column whose values stand side by side, in a row for each panel; or several columns that do
-    # so, and layers call their values `_value`.
-    across: str | list[str] = ""
+    across: str = ""  # a column whose values stand side by side, in a row for each panel
     abreast: int = 0  # most panels in a row; 0 for the renderer's choice
     title: str = ""  # of a panel, with names of columns in braces; {panel} is the title without it
     style: str = ""  # the column that chooses colour, line and marker, and makes the legend

@@ -48,10 +48,10 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 
 def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw points with error bars from `low` to `high`, along y or with `along: x` along x."""
+    """Draw points with error bars from `low` to `high`."""
     look = {"capsize": 2, "markersize": 5, "linewidth": 1.2} | style | {"linestyle": ""}
     if "low" in layer:
-        look["xerr" if layer.get("along") == "x" else "yerr"] = _reach(rows, layer)
+        look["yerr"] = _reach(rows, layer)
     panel.errorbar(*_places(rows, layer, place), **look)
 
 
@@ -121,22 +121,14 @@ def heat(
     """Draw a cell for every `x` and `y`, coloured by `colour`. Cells without a row are grey.
 
     `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
-    With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
     `text` is written into all cells, with names of columns in braces.
     """
-    columns = layer["x"] if layer.get("ends") else "_x"
-    table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
-    table = table.reindex(range(int(rows["_y"].max()) + 1))
+    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
+    height, width = (range(int(rows[place].max()) + 1) for place in ("_y", "_x"))
+    table = table.reindex(index=height, columns=width)
     panel.set_facecolor("#BBBBBB")
     panel.grid(visible=False)
-    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm}
-    if layer.get("ends"):
-        edges = np.arange(len(table) + 1) - 0.5
-        image = panel.pcolormesh([0, *table.columns], edges, table, rasterized=True, **options)
-        panel.set_ylim(edges[-1], edges[0])
-    else:
-        cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
-        image = panel.imshow(cells, aspect="auto", **options)
+    image = panel.imshow(table, aspect="auto", cmap=layer.get("map", "PuOr_r"), norm=norm)
     look = {"ha": "center", "va": "center"}
     for condition, text in layer.get("symbols", {}).items():
         chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
@@ -164,7 +156,7 @@ def _places(rows: pd.DataFrame, layer: dict, place: float) -> np.ndarray:
 
 def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
     """Return lengths of error bars below and above, 0 where no interval is known."""
-    middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
+    middle = rows[layer["y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
     low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
@@ -184,9 +176,7 @@ def value_label(spec: Draw, value: Any) -> str:
 
 def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
     """Name rows and columns of a heat map, with lines where the first name of rows changes."""
-    sides = {"y": [layer["y"]] if isinstance(layer["y"], str) else layer["y"]}
-    if not layer.get("ends"):
-        sides["x"] = [layer["x"]]
+    sides = {"y": [layer["y"]] if isinstance(layer["y"], str) else layer["y"], "x": [layer["x"]]}
     for side, columns in sides.items():
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         if side == "x":
@@ -221,8 +211,8 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     axis = getattr(panel, f"{side}axis")
     axis.label.set(text=label, fontsize="medium")
     scale = options.get("scale", "linear")
-    if scale.startswith("log"):
-        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
+    if scale == "log":
+        getattr(panel, f"set_{side}scale")("log")
         set_log_ticks(axis)
     elif scale == "symlog":
         _set_symlog(panel, side, options.get("linear", 1))
@@ -232,8 +222,6 @@ def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: 
     if "ticks" in options:
         _set_ticks(panel, side, options["ticks"], frame)
     axis.set_inverted(options.get("reverse", False) or axis.get_inverted())
-    if options.get("tight"):
-        panel.margins(**{side: 0})
     if options.get("percent"):
         axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
     getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))

@@ -49,27 +49,20 @@ def use_style() -> None:
     matplotlib.rcParams.update(read_beside(__file__))
 
 
-def make_styles(
-    values: Sequence[Any], labels: Mapping[str, str], collapsed: Mapping[str, str]
-) -> dict[Any, dict[str, Any]]:
+def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, dict[str, Any]]:
     """Return colour, line, marker and label of every value of the style column.
 
-    Past the palette, values share colours with other lines and markers. Values in `collapsed` get
-    hollow markers and a remark in the legend.
+    Past the palette, values share colours with other lines and markers.
     """
     styles = {}
     for place, value in enumerate(values):
         again, number = divmod(max(place - 1, 0), len(COLOURS) - 1)
-        style = {
+        styles[value] = {
             "color": COLOURS[number + 1 if place else 0],
             "label": labels.get(str(value), str(value)),
             "marker": _MARKERS[place % len(_MARKERS)],
             "linestyle": _LINES[again % len(_LINES)],
         }
-        if value in collapsed:
-            style["label"] += f" ({collapsed[value]})"
-            style["markerfacecolor"] = "white"
-        styles[value] = style
     return styles
 
 
@@ -142,17 +135,12 @@ def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()
     places = {label: place for place, label in enumerate(order, -len(order))}
     labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
     labels.sort(key=lambda label: places.get(label, 0))
-    if labels:
-        draw_legend(figure, {label: handles[label] for label in labels})
-
-
-def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """Draw one legend above all panels, with as many labels abreast as fit."""
     size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
-    longest = (_HANDLE + _LETTER * max(map(len, handles), default=0)) * size
-    columns = max(1, min(len(handles), int(figure.get_size_inches()[0] / longest)))
-    style = {"loc": "outside upper center", "ncols": columns, "frameon": False}
-    figure.legend(handles=list(handles.values()), labels=list(handles), **style)
+    longest = (_HANDLE + _LETTER * max(map(len, labels), default=0)) * size
+    columns = max(1, min(len(labels), int(figure.get_size_inches()[0] / longest)))
+    place = {"loc": "outside upper center", "ncols": columns, "frameon": False}
+    if labels:
+        figure.legend(handles=[handles[label] for label in labels], labels=labels, **place)
 
 
 def write_figure(

@@ -1,7 +1,6 @@
-"""Pruned models: heads left, where BLEU falls, and other ways to choose heads (Voita et al.)."""
+"""Pruned models: heads left, scores, and other ways to choose heads (Voita et al.)."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,7 @@ from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "method", "scope", "lambda", "start", "control", "gates_run"]
-_LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
-_SWEEP = ["pair", "scope", "start", "seed"]
 
 
 def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
@@ -57,7 +54,6 @@ def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
     parts = [
         layers[layers["gated"]].groupby(_MODEL)[counts].sum().set_axis(scope, axis=1),
         left.unstack(),
-        (left / by_kind["heads"].sum()).unstack().add_suffix("_share"),
         by_kind["text"].agg(" ".join).unstack().add_suffix("_layers"),
     ]
     models = layers.groupby(_MODEL, sort=False)[counts].sum().join(parts).reset_index()
@@ -170,50 +166,6 @@ def untuned_models(
         "heads left, found {heads_left}; run untuned_masking again",
     )
     return rows.assign(reference_run=rows["run"], comparison="untuned")
-
-
-def falls(runs: FrameOf[records]) -> pd.DataFrame:
-    """Return at how many heads a sweep over λ first falls more than a limit below its control."""
-    rows = []
-    for key, sweep in frames.grouped(runs[runs["method"] == "gates"], _SWEEP):
-        # The control stands first even where another run has as many heads, or more.
-        sweep = sweep.assign(penalised=sweep["lambda"] > 0).sort_values(
-            ["penalised", "scope_left", "lambda"], ascending=[True, False, True], kind="stable"
-        )
-        facts = dict(zip(_SWEEP, key, strict=True)) | _shares(sweep.drop_duplicates("run"))
-        for test, of_test in sweep.groupby("test_set", sort=False):
-            rows += [facts | {"test_set": test} | _fall(of_test, limit) for limit in _LIMITS]
-    return pd.DataFrame(rows)
-
-
-def _fall(sweep: pd.DataFrame, limit: float) -> dict[str, Any]:
-    """Return the first run below the limit, all missing without one, and the run before it."""
-    sweep = sweep.reset_index(drop=True)
-    place = min(sweep.index[sweep["delta"] < -limit], default=len(sweep))
-    held, fell = sweep.iloc[place - 1], sweep.reindex([place]).iloc[0]
-    names = ["lambda", "delta", "delta_low", "delta_high", "p"]
-    return fell[names].to_dict() | {
-        "limit": limit,
-        "last_ok_heads": held["scope_left"],
-        "last_ok_delta": held["delta"],
-        "first_loss_heads": fell["scope_left"],
-        "signature": held["signature"],
-    }
-
-
-def _shares(models: pd.DataFrame) -> dict[str, Any]:
-    """Return mean shares of heads left by attention type. The first model is the control."""
-    shorn = models.iloc[1:].query("scope_left < scope_heads")
-    shares = shorn.loc[shorn["scope"] == "all", [f"{kind}_share" for kind in KINDS]]
-    mean, encoder = shares.mean(), shares.iloc[:, 0] < shares.iloc[:, 1:].min(axis=1)
-    first = mean.index[mean == mean.min()].str.removesuffix("_share")
-    return mean.to_dict() | {
-        "runs": len(models) - 1,
-        "scope_heads": models["scope_heads"].iloc[0],
-        "runs_pruned": len(shorn),
-        "first_kind": " and ".join(first) or None,
-        "enc_self_lowest": encoder.sum() if len(shares) else None,
-    }
 
 
 def few_heads(
