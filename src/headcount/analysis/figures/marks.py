@@ -15,13 +15,12 @@ from matplotlib.colors import Normalize
 from matplotlib.patheffects import withStroke
 
 from headcount.analysis.captions import fill
-from headcount.analysis.figures.style import GREY, set_log_ticks, symlog_ticks
+from headcount.analysis.figures.style import GREY, set_log_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
 _RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _MARKED = 8  # markers on a long curve
-_LETTERS = 8.5  # letters of tick labels in an inch
 _MOST_ROWS = 30  # of a heat map, each with a name
 
 
@@ -37,7 +36,7 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     x, y = _places(rows, layer, place)
     if layer.get("interval") == "bars":
         bars = {"capsize": 2, "markersize": 4, "linewidth": 1.2}
-        panel.errorbar(x, y, _reach(rows, layer), **bars, **style)
+        panel.errorbar(x, y, _reach(rows, layer), **(bars | style))
         return
     often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
     panel.plot(x, y, **({"linewidth": 1.4, "markersize": 4, "markevery": often} | style))
@@ -48,11 +47,9 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 
 def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw points with error bars from `low` to `high`."""
-    look = {"capsize": 2, "markersize": 5, "linewidth": 1.2} | style | {"linestyle": ""}
-    if "low" in layer:
-        look["yerr"] = _reach(rows, layer)
-    panel.errorbar(*_places(rows, layer, place), **look)
+    """Draw points, with error bars from `low` to `high` where the layer has these."""
+    look = {"markersize": 5} | style | {"linestyle": ""}
+    line(panel, rows, layer | {"interval": "bars"}, look, place)
 
 
 def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -62,10 +59,9 @@ def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if layer.get("dodge"):
         width *= layer["dodge_width"]
         x = x + place * layer.get("width", 0.8)
-    reach = _reach(rows, layer) if "low" in layer else None
     bottom = rows[layer["bottom"]].astype(float) if "bottom" in layer else 0
-    error = {"capsize": 2, "ecolor": "black"} if reach is not None else {}
-    panel.bar(x, rows[layer["y"]].astype(float), width, bottom, yerr=reach, **error, **look)
+    error = {"yerr": _reach(rows, layer), "capsize": 2, "ecolor": "black"}
+    panel.bar(x, rows[layer["y"]].astype(float), width, bottom, **error, **look)
     panel.grid(axis="x", visible=False)
 
 
@@ -73,8 +69,6 @@ def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: fl
     """Draw a dot for every row."""
     x, y = _places(rows, layer, place)
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
-    if "markerfacecolor" in style:
-        look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
     panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
@@ -154,8 +148,10 @@ def _places(rows: pd.DataFrame, layer: dict, place: float) -> np.ndarray:
     return np.array([x + place * layer.get("dodge", 0), y])
 
 
-def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
+def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray | None:
     """Return lengths of error bars below and above, 0 where no interval is known."""
+    if "low" not in layer:
+        return None
     middle = rows[layer["y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
     low = low.clip(lower=layer.get("floor"))
@@ -196,7 +192,8 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
     """Set both axes. Y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
-        set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+        label = fill(options.get("label", ""), output, frame, data)
+        _set_axis(panel, side, options, frame, label)
     heats = [layer for layer in spec.layers if layer["mark"] == "heat"]
     is_heat = bool(heats) and not heats[0].get("own_cells")
     if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
@@ -206,60 +203,25 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
         panel.set_xlabel("")
 
 
-def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
-    """Set label, scale, limits and ticks of one axis."""
+def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
+    """Set label, scale, limits and ticks of one axis: at a list of values or at categories."""
     axis = getattr(panel, f"{side}axis")
     axis.label.set(text=label, fontsize="medium")
-    scale = options.get("scale", "linear")
-    if scale == "log":
+    if options.get("scale") == "log":
         getattr(panel, f"set_{side}scale")("log")
         set_log_ticks(axis)
-    elif scale == "symlog":
-        _set_symlog(panel, side, options.get("linear", 1))
+    elif options.get("scale") == "symlog":
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=options["linear"], base=2)
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     if options.get("integer"):
         width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
         axis.set_major_locator(ticker.MaxNLocator(6 if width > 2.5 else 4, integer=True))
-    if "ticks" in options:
-        _set_ticks(panel, side, options["ticks"], frame)
-    axis.set_inverted(options.get("reverse", False) or axis.get_inverted())
+    if isinstance(ticks := options.get("ticks"), str):
+        names = frame[ticks].unique()
+        axis.set_ticks(range(len(names)), names)
+        panel.grid(axis=side, visible=False)
+    elif ticks is not None:
+        axis.set_ticks(ticks)
     if options.get("percent"):
         axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
     getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))
-
-
-def _set_symlog(panel: Axes, side: str, linear: float) -> None:
-    """Make one axis logarithmic beyond ± `linear`, if it reaches far beyond."""
-    most = max(map(abs, getattr(panel, f"get_{side}lim")()))
-    if most > 2 * linear:
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear, base=2)
-        ticks = symlog_ticks(linear, most)
-        getattr(panel, f"set_{side}ticks")(list(ticks), list(ticks.values()))
-
-
-def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
-    """Put ticks at the values of a column, at `{value: label}`, or at a list of values.
-
-    `{column: name, where: query}` takes the values of some rows.
-    """
-    if isinstance(ticks, dict) and "column" in ticks:
-        frame, ticks = frame.query(ticks["where"]), ticks["column"]
-    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
-        values = list(frame[ticks].unique())
-        ticks = dict(enumerate(values))
-        panel.grid(axis=side, visible=False)
-    elif isinstance(ticks, str):
-        values = sorted(frame[ticks].dropna().unique())
-        ticks = {value: f"{value:g}" for value in values}
-    elif isinstance(ticks, list):
-        ticks = {value: f"{value:g}" for value in ticks}
-    places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
-    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
-    getattr(panel, f"{side}axis").set_minor_locator(ticker.NullLocator())
-
-
-def _is_long(panel: Axes, ticks: dict) -> bool:
-    """Return whether the labels of ticks need more than the width of a panel."""
-    columns = panel.get_subplotspec().get_gridspec().ncols
-    lengths = (max(map(len, str(label).split("\n"))) for label in ticks.values())
-    return sum(lengths) > _LETTERS * panel.figure.get_size_inches()[0] / columns

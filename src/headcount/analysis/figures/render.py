@@ -39,8 +39,8 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    if len(frame):
-        spec, frame = prepared(spec, frame)
+    if len(frame) and spec.where:
+        frame = frame.query(spec.where).reset_index(drop=True)
     if frame.empty:
         figure = Figure(figsize=(5.5, 1))
         figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")
@@ -183,21 +183,8 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
-        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
+        return SymLogNorm(spec.colour["linear"], vmin=-most, vmax=most, base=2)
     return Normalize(low, high)
-
-
-def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
-    """Return the rows to draw, and layers with new columns in place of expressions."""
-    frame = frame.query(spec.where) if spec.where else frame
-    layers = [dict(layer) for layer in spec.layers]
-    for number, layer in enumerate(layers):
-        for side in ("x", "y", "low", "high"):
-            text = layer.get(side)
-            if isinstance(text, str) and text not in frame:
-                layer[side] = f"{side}_{number}"
-                frame = frame.assign(**{layer[side]: frame.eval(text)})
-    return spec.model_copy(update={"layers": layers}), frame.reset_index(drop=True)
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
-import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -105,8 +104,7 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str) -> None:
     if bar.norm.__class__ is LogNorm:
         set_log_ticks(bar.ax.yaxis)
     if bar.norm.__class__ is SymLogNorm:
-        ticks = symlog_ticks(bar.norm.linthresh, bar.norm.vmax)
-        bar.set_ticks(list(ticks), labels=list(ticks.values()))
+        bar.formatter = StrMethodFormatter("{x:g}")
     bar.minorticks_off()
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
@@ -117,13 +115,6 @@ def set_log_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def symlog_ticks(linear: float, most: float) -> dict[float, str]:
-    """Return labels of 0 and of doublings of `linear`, up to ± `most`: at most four on a side."""
-    count = 1 + max(0, int(np.log2(most / linear)))
-    sizes = [linear * 2**power for power in range(0, count, -(-count // 4))]
-    return {0: "0"} | {end * size: f"{end * size:+.3g}" for size in sizes for end in (-1, 1)}
 
 
 def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
