@@ -1,6 +1,5 @@
 """Scores by heads per layer, mean scores, curves and warnings, from frames of a few rows."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.figures.render import draw
-from headcount.analysis.figures.style import COLOURS, make_styles, style_groups
+from headcount.analysis.figures.style import COLOURS, make_styles
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 
@@ -93,7 +93,6 @@ def test_styles_are_distinct():
     looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
     assert len(looks) == 13 and styles["run0"]["color"] == COLOURS[0]
     assert styles["run1"]["label"] == "first"
-    assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
     assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
 
 

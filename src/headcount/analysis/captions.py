@@ -186,15 +186,3 @@ def unequal_seeds(frame: pd.DataFrame) -> list[str]:
                 "distance from other runs may be due to their seeds."
             )
     return texts
-
-
-@note
-def speedup_noise(frame: pd.DataFrame) -> str:
-    """Return a warning if the intervals of some speed-ups include 1."""
-    known = ours(frame).dropna(subset="speedup_low")
-    if known.empty:
-        return "Every model was timed once, so the noise of the speed-ups is not known."
-    unsure = ((known["speedup_low"] <= 1) & (known["speedup_high"] >= 1)).sum()
-    repeats = " or ".join(f"{count:.0f}" for count in sorted(known["repeats"].unique()))
-    text = f"speed-ups are not significant: the 95 % interval over {repeats} repeats includes 1."
-    return f"{unsure} of {len(known)} {text}" if unsure else ""

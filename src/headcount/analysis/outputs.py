@@ -27,7 +27,7 @@ from headcount.base.settings.train import GatesSettings
 
 # Folder and file endings of every form of output.
 FORMS = {
-    "table": ("tables/", ("csv", "md", "tex", "json")),
+    "table": ("tables/", ("csv", "md", "json")),
     "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
     "numbers": ("", ("json",)),
     "page": ("", ("html",)),
@@ -62,7 +62,6 @@ class Draw(Section):
     colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, limits, linear
     size: list[float] = []  # width and height of a panel, in inches
     share_y: bool = False  # all panels have one vertical axis
-    split_styles: bool = True  # styles are parted among several panels where one has too many
 
 
 class Output(Section):

@@ -48,7 +48,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.special:
         return getattr(special, spec.special)(frame)
     styles = _styles(spec, frame, data)
-    panels = list(_panels(spec, with_places(spec, frame), list(styles)))
+    panels = list(_panels(spec, with_places(spec, frame)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
@@ -65,7 +65,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if image is not None:
         style.colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     order = [look["label"] for look in styles.values()]
-    style.legend_above(figure, (axes[item.row][item.column] for item in panels), order)
+    style.legend_above(figure, order)
     return figure
 
 
@@ -85,9 +85,9 @@ def _styles(spec: Draw, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, 
     return {value: look for value, look in styles.items() if value in values}
 
 
-def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
+def _panels(spec: Draw, frame: pd.DataFrame) -> Iterator[_Panel]:
     """Yield all panels in their places."""
-    parts = list(_parts(spec, frame, values))
+    parts = list(grouped(frame, spec.panels)) if spec.panels else [((), frame)]
     across = list(frame[spec.across].unique()) if spec.across else []
     columns = _columns(spec, len(across) or len(parts))
     lines = -(-len(across) // columns)
@@ -100,18 +100,6 @@ def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Pan
                 line, column = divmod(number, columns)
                 title = _title(spec, [*spec.panels, spec.across], (*key, value), cell)
                 yield _Panel(place * lines + line, column, title, cell)
-
-
-def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple]:
-    """Yield key and rows of every panel, or of every row of panels if there are some across."""
-    groupby = {"by": spec.panels, "sort": False, "dropna": False}
-    for key, rows in frame.groupby(**groupby) if spec.panels else [((), frame)]:
-        present = [value for value in values if (rows[spec.style] == value).any()]
-        if not present or not spec.split_styles:
-            yield key, rows
-            continue
-        for group in style.style_groups(present):
-            yield key, rows[rows[spec.style].isin(group)]
 
 
 def _columns(spec: Draw, count: int) -> int:

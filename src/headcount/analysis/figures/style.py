@@ -1,19 +1,18 @@
 """One style for all figures: colours, panels, legends, colour bars and files."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, SymLogNorm
-from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -25,7 +24,6 @@ from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
 PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
-MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished
 GREY = "#6E6E6E"  # colour of references and controls
 
 # Okabe and Ito's palette for colour-blind readers.
@@ -63,15 +61,6 @@ def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, d
             "linestyle": _LINES[again % len(_LINES)],
         }
     return styles
-
-
-def style_groups(values: Sequence[Any]) -> list[list[Any]]:
-    """Return values that share a panel, at most `MOST_STYLES`. The first is in every group."""
-    first, *others = values
-    count = max(1, -(-len(others) // (MOST_STYLES - 1)))
-    size = -(-len(others) // count) or 1
-    parts = [others[place : place + size] for place in range(0, len(others), size)]
-    return [[first, *part] for part in parts or [[]]]
 
 
 def grid(
@@ -117,15 +106,12 @@ def set_log_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
-    """Draw one legend above all panels, every label once: labels in `order`, then other curves."""
-    handles: dict[str, Artist] = {}
-    for panel in axes:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    places = {label: place for place, label in enumerate(order, -len(order))}
-    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
-    labels.sort(key=lambda label: places.get(label, 0))
+def legend_above(figure: Figure, order: Sequence[str]) -> None:
+    """Draw one legend above all panels, every label once: labels in `order`, then others."""
+    parts = [zip(*panel.get_legend_handles_labels(), strict=True) for panel in figure.axes]
+    handles = {label: handle for handle, label in chain(*parts)}
+    places = {label: place for place, label in enumerate(order)}
+    labels = sorted(handles, key=lambda label: places.get(label, len(order)))
     size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
     longest = (_HANDLE + _LETTER * max(map(len, labels), default=0)) * size
     columns = max(1, min(len(labels), int(figure.get_size_inches()[0] / longest)))

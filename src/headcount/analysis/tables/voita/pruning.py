@@ -207,7 +207,7 @@ def comparison(
 
     Comparison `tuned`: ways to choose as many heads. `untuned`: the same without fine-tuning.
     `start`: gates runs of one λ from different starts, of which one is the baseline.
-    `reference_run`: the run whose score is subtracted. Without a comparison, all models are there.
+    `reference_run`: the run whose score is subtracted.
     """
     runs = runs.assign(control_delta=runs["delta"], place=runs["method"].map(_ORDER))
     penalised, untuned = runs[runs["lambda"] > 0], untuned[untuned["lambda"] > 0]
@@ -216,8 +216,6 @@ def comparison(
     bases = gates["run"].where(gates["start"] == BASE).groupby(alike).transform("first")
     tuned = _contest(penalised, "tuned", "method", penalised["gates_run"])
     start = _contest(gates, "start", "start", bases)
-    if tuned.empty and start.empty and untuned.empty:
-        tuned = _contest(runs, "tuned", "method", runs["gates_run"], least=1)
     table = pd.concat([tuned, untuned, start], ignore_index=True)
     wanted = table.dropna(subset="reference_run").query("comparison != 'untuned'")
     compared = compare(wanted, pruned_translations, references).set_axis(wanted.index)
@@ -225,13 +223,11 @@ def comparison(
     return table
 
 
-def _contest(
-    rows: pd.DataFrame, comparison: str, contender: str, bases: pd.Series, least: int = 2
-) -> pd.DataFrame:
-    """Return the models that are compared with a run of `bases`, if they are `least` or more."""
+def _contest(rows: pd.DataFrame, comparison: str, contender: str, bases: pd.Series) -> pd.DataFrame:
+    """Return the models that are compared with a run of `bases`, if they are several."""
     group = ["pair", "gates_run", "lambda", "seed"]
     rows = rows.assign(comparison=comparison, contender=rows[contender], gates_run=bases)
-    rows = rows[rows.groupby(group)["run"].transform("nunique") >= least]
+    rows = rows[rows.groupby(group)["run"].transform("nunique") > 1]
     first = [rows.groupby(group, sort=False).ngroup(), pd.factorize(rows["test_set"])[0]]
     rows = rows.iloc[np.lexsort([rows["place"], *reversed(first)])]
     against = rows["gates_run"].where(rows["run"] != rows["gates_run"])
