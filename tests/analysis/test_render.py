@@ -77,7 +77,7 @@ def test_heat_maps_leave_missing_cells_grey_and_share_a_scale():
     cells = np.ma.filled(image.get_array(), np.nan)
     np.testing.assert_array_equal(cells, [[1, 4], [np.nan, 0.5]])
     assert (image.norm.vmin, image.norm.vmax) == (0.25, 4)
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["enc 0", "dec 0"]
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["enc", "dec"]
 
 
 @pytest.mark.parametrize("mark", ["scatter", "labels", "span", "vertical", "diagonal"])
@@ -115,8 +115,7 @@ def test_an_empty_layer_has_no_entry_in_the_legend():
 def test_cells_of_every_panel_and_names_of_groups_of_rows():
     rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
     rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
-    heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
-    layer = heat | {"own_cells": True, "first_names": True}
+    layer = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p", "own_cells": True}
     first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
     assert first.images[0].get_array().shape == (2, 2)
     assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head

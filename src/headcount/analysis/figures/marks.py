@@ -21,7 +21,6 @@ from headcount.analysis.outputs import Draw, Output
 
 _RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _MARKED = 8  # markers on a long curve
-_MOST_ROWS = 30  # of a heat map, each with a name
 
 
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -177,7 +176,7 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         if side == "x":
             cells = cells.iloc[:: -(-len(cells) // 10)]
-        elif len(cells) > _MOST_ROWS or layer.get("first_names"):
+        elif len(columns) > 1:
             columns = columns[:1]
             cells = cells[cells[columns[0]] != cells[columns[0]].shift()]
         names = [" ".join(value_label(spec, v) for v in row) for row in cells[columns].to_numpy()]

@@ -18,8 +18,7 @@ from headcount.analysis.frames import Data, grouped
 from headcount.analysis.outputs import Draw, Output
 from headcount.analysis.writer import readable
 
-_ABREAST = 3
-_NARROWEST = 2.0  # inches of a panel
+_ABREAST, _ACROSS = 3, 4  # most panels in a row
 _BESIDE = 1.2  # inches of a colour bar with its label
 
 
@@ -104,10 +103,8 @@ def _panels(spec: Draw, frame: pd.DataFrame) -> Iterator[_Panel]:
 
 def _columns(spec: Draw, count: int) -> int:
     """Return the number of panels in a row, of so many."""
-    if not spec.across:
-        return min(count, spec.abreast or _ABREAST)
-    most = spec.abreast or int((style.PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
-    return -(-count // -(-count // most))
+    most = spec.abreast or (_ACROSS if spec.across else _ABREAST)
+    return -(-count // -(-count // most)) if spec.across else min(count, most)
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:

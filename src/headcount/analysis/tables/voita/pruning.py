@@ -75,9 +75,9 @@ def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
 def updates(
     models: FrameOf[models], start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return pruned models with updates of their own, of their start and of their gates run."""
+    """Return pruned models with updates of their own and of their start."""
     last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
-    for name, run in (("updates", "run"), ("updates_before", "start"), ("with_gates", "gates_run")):
+    for name, run in (("updates", "run"), ("updates_before", "start")):
         models = models.join(last.rename(name), on=["pair", run, "seed"])
     models.loc[models["start"] == RANDOM_WEIGHTS, "updates_before"] = 0
     return models
@@ -114,16 +114,6 @@ def updates_spent(models: FrameOf[updates]) -> str:
     numbers = (" or ".join(f"{n:,.0f}" for n in sorted(values.unique())) for _, values in spent)
     texts = (f"{name} {number}" for (name, _), number in zip(spent, numbers, strict=True))
     return f"Updates: {', '.join(texts)}."
-
-
-@note
-def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
-    """Return a warning if models from scratch had other updates than pruned ones in total."""
-    scratch = models[models["method"] == "scratch"]
-    equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
-    text = "Models from scratch had not as many updates as the start and the pruning together. "
-    text += "Their distance from pruned models is due to updates as well as to heads."
-    return text * (len(scratch) > 0 and not (equal and settings["model"].imported is None))
 
 
 @note
