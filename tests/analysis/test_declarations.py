@@ -69,7 +69,7 @@ def test_notes_are_names_sentences_and_placeholders():
     with pytest.raises(KeyError, match="no_such_note"):
         described(caption="A caption.", notes=["no_such_note"])
     (warning,) = unequal_seeds(FRAME)
-    assert "b (1)" in warning and "2" in warning
+    assert "b of p" in warning and "(1)" in warning
     assert unequal_seeds(FRAME[FRAME["seed"] == 1]) == []
 
 

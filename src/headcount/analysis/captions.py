@@ -173,16 +173,10 @@ def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> list[str]:
 
 @note
 def unequal_seeds(frame: pd.DataFrame) -> list[str]:
-    """Return a warning for every pair whose runs are means over different numbers of seeds."""
-    rows = ours(frame)
-    if "seeds" not in rows:
-        rows = rows.assign(seeds=rows.groupby(["pair", "run"])["seed"].transform("nunique"))
-    texts = []
-    for pair, of_pair in rows.dropna(subset="seeds").groupby("pair", sort=False):
-        seeds = of_pair.groupby("run", sort=False)["seeds"].max()
-        if fewer := [f"{run} ({n:.0f})" for run, n in seeds[seeds < seeds.max()].items()]:
-            texts.append(
-                f"{pair}: means over fewer seeds than {seeds.max():.0f}: {', '.join(fewer)}. Their "
-                "distance from other runs may be due to their seeds."
-            )
-    return texts
+    """Return a warning for every run that is a mean over fewer seeds than others of its pair."""
+    rows, runs = ours(frame), ["pair", "run"]
+    groups = rows.groupby(runs, sort=False)
+    seeds = groups["seeds"].max().dropna() if "seeds" in rows else groups["seed"].nunique()
+    fewer = seeds[seeds < seeds.groupby("pair").transform("max")]
+    text = "{} of {}: a mean over fewer seeds ({:.0f}) than others. A distance may be due to these."
+    return [text.format(run, pair, count) for (pair, run), count in fewer.items()]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from headcount.analysis.claims.claims import MODEL, ledger
 from headcount.analysis.frames import BASE
-from headcount.analysis.stats import Z, wilson
+from headcount.analysis.stats import Z, inequality, wilson
 
 BOUNDS = ["value", "low", "high"]
 TEST = [*MODEL, "test_set"]
@@ -156,24 +156,11 @@ def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd
         heads = model["importance"].to_numpy()
         draws = np.random.default_rng(1).integers(len(heads), size=(1000, len(heads)))
         for name in statistics:
-            low, high = np.quantile(_of_heads(heads[draws], name), (0.025, 0.975))
-            value = _of_heads(heads[None], name)[0]
+            low, high = np.quantile(inequality(heads[draws], name), (0.025, 0.975))
+            value = inequality(heads[None], name)[0]
             yield {"value": value, "low": low, "high": high, "part": name}
 
     return by_group(importance, MODEL, of_model)
-
-
-def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
-    """Return a statistic of each row of heads. `largest` and `top`: over the mean, the sum."""
-    count, mean, ordered = heads.shape[1], heads.mean(axis=1), np.sort(heads)
-    return {
-        "variance": heads.var(axis=1),
-        "mean": mean,
-        "cv": heads.std(axis=1) / mean,
-        "gini": ordered @ (2 * np.arange(1, count + 1) - count - 1) / (count**2 * mean),
-        "largest": ordered[:, -1] / mean,
-        "top": ordered[:, -max(1, round(count / 8)) :].sum(axis=1) / (count * mean),
-    }[name]
 
 
 def group_spread(groups: pd.DataFrame) -> pd.DataFrame:

@@ -38,8 +38,9 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    if len(frame) and spec.where:
-        frame = frame.query(spec.where).reset_index(drop=True)
+    if spec.where and len(frame):
+        frame = frame.query(spec.where)
+    frame = frame.reset_index(drop=True)
     if frame.empty:
         figure = Figure(figsize=(5.5, 1))
         figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")

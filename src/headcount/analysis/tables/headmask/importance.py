@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from headcount.analysis import stats
 from headcount.analysis.collapse import with_updates
 from headcount.analysis.frames import BASE, HEAD, RUN, Runs, with_paper
 from headcount.analysis.published import headmask
 from headcount.analysis.scores import BOOTSTRAP, over_seeds
-from headcount.base.errors import UserError
 
 _PAPER_HEADS = 144
 CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score
@@ -22,7 +22,8 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
     Unit-free measures are missing where an importance is below 0.
     """
     heads = importance.query("statistic == 'importance'").groupby(RUN, sort=False)["value"]
-    spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), gini=gini, heads="size")
+    spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), heads="size")
+    spread["gini"] = [stats.inequality(x.to_numpy()[None], "gini")[0] for _, x in heads]
     spread["cv"] = spread["variance"] ** 0.5 / spread["mean"]
     spread["max_over_mean"] = heads.max() / spread["mean"]
     spread.loc[heads.min() < 0, ["cv", "gini", "max_over_mean"]] = np.nan
@@ -46,17 +47,6 @@ def _ratio_to_baseline(values: pd.Series) -> pd.Series:
     return values / base.where(base != 0).reindex(values.index.droplevel("run")).to_numpy()
 
 
-def gini(values: pd.Series) -> float:
-    """Return the Gini coefficient: 0 for equal values, (n − 1) / n if one value has everything.
-
-    Raises UserError if all values are 0.
-    """
-    x = np.sort(values.to_numpy(float))
-    if not x.any():
-        raise UserError("importances: expected numbers, found only 0; make the file again")
-    return float((2 * np.arange(1, x.size + 1) - x.size - 1) @ x / (x.size * x.sum()))
-
-
 def stability(importance: pd.DataFrame) -> pd.DataFrame:
     """Return rank correlations of importance between halves of the data and between seeds."""
     wide = importance.pivot(index=[*RUN, *HEAD], columns="statistic", values="value")
@@ -64,24 +54,12 @@ def stability(importance: pd.DataFrame) -> pd.DataFrame:
     for (pair, run), of_run in importance.groupby(["pair", "run"], sort=False):
         models = {seed: wide.loc[pair, run, seed] for seed in of_run["seed"].unique()}
         for seed, heads in models.items():
-            rho = _rank_correlation(heads["importance_first_half"], heads["importance_second_half"])
+            rho = heads["importance_first_half"].corr(heads["importance_second_half"], "spearman")
             rows.append((pair, run, seed, None, "halves", len(heads), rho))
         for (seed, x), (other, y) in combinations(models.items(), 2):
-            rho = _rank_correlation(x["importance"], y["importance"])
+            rho = x["importance"].corr(y["importance"], "spearman")
             rows.append((pair, run, seed, other, "seeds", len(x), rho))
     return pd.DataFrame(rows, columns=[*RUN, "other_seed", "comparison", "heads", "spearman"])
-
-
-def _rank_correlation(first: pd.Series, second: pd.Series) -> float:
-    """Return Spearman's correlation of the same heads. Raises UserError for other heads."""
-    both = pd.concat([first, second], axis=1)
-    if both.isna().any(axis=None):
-        raise UserError(
-            f"importances: expected the same heads on both sides, found {first.count()} and "
-            f"{second.count()}; make heads/ again"
-        )
-    ranked = both.nunique().min() > 1
-    return both.iloc[:, 0].corr(both.iloc[:, 1], "spearman") if ranked else np.nan
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:
