@@ -57,7 +57,7 @@ class Draw(Section):
     labels: dict[str, str] = {}  # texts for values of the style, panel and axis columns
     colours: dict[str, str] = {}  # of styles, by value
     layers: list[dict[str, Any]] = []  # marks, drawn in this order on every panel
-    x: dict[str, Any] = {}  # horizontal axis: label, scale, min, max, integer, ticks, reverse
+    x: dict[str, Any] = {}  # horizontal axis: label, scale, linear, min, max, integer, ticks
     y: dict[str, Any] = {}
     colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, limits, linear
     size: list[float] = []  # width and height of a panel, in inches

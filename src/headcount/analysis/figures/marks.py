@@ -37,7 +37,7 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
         bars = {"capsize": 2, "markersize": 4, "linewidth": 1.2}
         panel.errorbar(x, y, _reach(rows, layer), **(bars | style))
         return
-    often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
+    often = max(1, len(rows) // _MARKED)
     panel.plot(x, y, **({"linewidth": 1.4, "markersize": 4, "markevery": often} | style))
     if "low" in layer:
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
@@ -175,7 +175,7 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
     for side, columns in sides.items():
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         if side == "x":
-            cells = cells.iloc[:: -(-len(cells) // 10)]
+            cells = cells.iloc[:: -(-len(cells) // 8)]
         elif len(columns) > 1:
             columns = columns[:1]
             cells = cells[cells[columns[0]] != cells[columns[0]].shift()]
@@ -221,6 +221,4 @@ def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label:
         panel.grid(axis=side, visible=False)
     elif ticks is not None:
         axis.set_ticks(ticks)
-    if options.get("percent"):
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
     getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))
