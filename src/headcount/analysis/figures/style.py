@@ -49,18 +49,17 @@ def use_style() -> None:
 def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, dict[str, Any]]:
     """Return colour, line, marker and label of every value of the style column.
 
-    Past the palette, values share colours with other lines and markers.
+    Past the palette, values share colours and markers with other lines.
     """
-    styles = {}
-    for place, value in enumerate(values):
-        again, number = divmod(max(place - 1, 0), len(COLOURS) - 1)
-        styles[value] = {
-            "color": COLOURS[number + 1 if place else 0],
+    return {
+        value: {
+            "color": COLOURS[place % len(COLOURS)],
             "label": labels.get(str(value), str(value)),
             "marker": _MARKERS[place % len(_MARKERS)],
-            "linestyle": _LINES[again % len(_LINES)],
+            "linestyle": _LINES[place // len(COLOURS) % len(_LINES)],
         }
-    return styles
+        for place, value in enumerate(values)
+    }
 
 
 def grid(
