@@ -82,13 +82,15 @@ def test_a_row_for_each_group():
     assert list(shown) == ["run", "BLEU"]
 
 
-def test_three_files_and_their_numbers(tmp_path):
+def test_four_files_and_their_numbers(tmp_path):
     frame = pd.DataFrame({"run": ["a", "b|c"], "score": [1 / 3, 1234567.0], "p": [NAN, 1e-4]})
     text = Text("A caption, 5 % of a_b.", [], ["A note."])
     write_table(output(csv={"score": "bleu"}), frame, text, tmp_path, {"seed": 1})
     assert (tmp_path / "t.csv").read_text() == "run,bleu,p\na,0.3333333333,\nb|c,1234567,0.0001\n"
     lines = (tmp_path / "t.md").read_text().splitlines()
     assert lines[0] == "A caption, 5 % of a_b." and r"b\|c" in lines[-1]
+    latex = (tmp_path / "t.tex").read_text()
+    assert r"\caption{A caption, 5 \% of a\_b. A note.}" in latex and "{lrr}" in latex
     page = json.loads((tmp_path / "t.json").read_text())
     assert page["rows"] == [["a", "0.333", "–"], ["b|c", "1234567", "0.0001"]]
     assert page["provenance"] == {"seed": 1} and page["notes"] == ["A note."]
@@ -99,6 +101,8 @@ def test_cells_cannot_escape(tmp_path):
     write_table(output(), frame, Text("A <b> & {c}", [], []), tmp_path, {})
     markdown = (tmp_path / "t.md").read_text()
     assert "<" not in markdown and r"\| $y$ z" in markdown
+    latex = (tmp_path / "t.tex").read_text()
+    assert r"\input" not in latex and r"\& 50 \% | \$y\$" in latex
 
 
 @pytest.mark.parametrize("frame", [{"score": [1.0, np.inf]}, {"score": []}])

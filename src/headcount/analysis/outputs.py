@@ -27,7 +27,7 @@ from headcount.base.settings.train import GatesSettings
 
 # Folder and file endings of every form of output.
 FORMS = {
-    "table": ("tables/", ("csv", "md", "json")),
+    "table": ("tables/", ("csv", "md", "tex", "json")),
     "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
     "numbers": ("", ("json",)),
     "page": ("", ("html",)),

@@ -1,4 +1,4 @@
-"""Tables as files: tidy CSV for programs, Markdown and JSON for readers."""
+"""Tables as files: tidy CSV for programs. Markdown, LaTeX and JSON for readers."""
 
 import html
 import math
@@ -20,6 +20,13 @@ from headcount.base.files import write_json, write_text
 NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 _NUMBER = re.compile(rf"[+−-]?\.?\d|< ?\d|{NONE}|$")
+
+
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+}
 
 
 def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
@@ -136,7 +143,7 @@ class Text(NamedTuple):
 def write_table(
     output: Output, frame: pd.DataFrame, text: Text, folder: Path, origin: dict[str, Any]
 ) -> None:
-    """Write the `.csv`, `.md` and `.json` of a table.
+    """Write the `.csv`, `.md`, `.tex` and `.json` of a table.
 
     Raises UserError if the frame has no row or an infinite number.
     """
@@ -144,6 +151,7 @@ def write_table(
     write_data(output, frame, folder)
     shown = readable_table(output, frame)
     write_text(folder / f"{output.name}.md", _markdown(shown, text))
+    write_text(folder / f"{output.name}.tex", _latex(shown, text, output.name))
     rows = {"columns": list(shown.columns), "rows": shown.to_numpy().tolist()}
     write_json(folder / f"{output.name}.json", text._asdict() | rows | {"provenance": origin})
 
@@ -208,6 +216,19 @@ def _markdown(shown: pd.DataFrame, text: Text) -> str:
     parts = [text.caption, *text.warnings, " ".join(text.notes)]
     above = "\n\n".join(plain_markdown(part) for part in parts if part)
     return f"{above}\n\n{body}\n"
+
+
+def _latex(shown: pd.DataFrame, text: Text, name: str) -> str:
+    style = shown.style.hide(axis="index")
+    style = style.format(escape="latex").format_index(axis="columns", escape="latex")
+    caption = " ".join([text.caption, *text.warnings, *text.notes])
+    return style.to_latex(
+        hrules=True,
+        caption=caption.translate(str.maketrans(_LATEX)),
+        label=f"tab:{name}",
+        column_format="".join(side[0] for side in sides(shown)),
+        position_float="centering",
+    )
 
 
 def sides(shown: pd.DataFrame) -> list[str]:

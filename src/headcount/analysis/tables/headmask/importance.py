@@ -10,6 +10,7 @@ from headcount.analysis.collapse import with_updates
 from headcount.analysis.frames import BASE, HEAD, RUN, Runs, with_paper
 from headcount.analysis.published import headmask
 from headcount.analysis.scores import BOOTSTRAP, over_seeds
+from headcount.base.errors import UserError
 
 _PAPER_HEADS = 144
 CHANGE = f"{BOOTSTRAP}, of the change from no mask"  # name of the interval of one seed's score
@@ -54,12 +55,24 @@ def stability(importance: pd.DataFrame) -> pd.DataFrame:
     for (pair, run), of_run in importance.groupby(["pair", "run"], sort=False):
         models = {seed: wide.loc[pair, run, seed] for seed in of_run["seed"].unique()}
         for seed, heads in models.items():
-            rho = heads["importance_first_half"].corr(heads["importance_second_half"], "spearman")
+            rho = _rank_correlation(heads["importance_first_half"], heads["importance_second_half"])
             rows.append((pair, run, seed, None, "halves", len(heads), rho))
         for (seed, x), (other, y) in combinations(models.items(), 2):
-            rho = x["importance"].corr(y["importance"], "spearman")
+            rho = _rank_correlation(x["importance"], y["importance"])
             rows.append((pair, run, seed, other, "seeds", len(x), rho))
     return pd.DataFrame(rows, columns=[*RUN, "other_seed", "comparison", "heads", "spearman"])
+
+
+def _rank_correlation(first: pd.Series, second: pd.Series) -> float:
+    """Return Spearman's correlation of the same heads. Raises UserError for other heads."""
+    both = pd.concat([first, second], axis=1)
+    if both.isna().any(axis=None):
+        raise UserError(
+            f"importances: expected the same heads on both sides, found {first.count()} and "
+            f"{second.count()}; make heads/ again"
+        )
+    ranked = both.nunique().min() > 1
+    return both.iloc[:, 0].corr(both.iloc[:, 1], "spearman") if ranked else np.nan
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN, Facts, FrameOf, Runs
 from headcount.analysis.scores import MAIN, main_scores
@@ -91,6 +92,22 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     cells = means.iloc[means.groupby("pair", sort=False).ngroup().argsort(kind="stable")][_CELL]
     both = pd.concat([means, differences.join(ends).reset_index()])
     return cells.merge(both, on=_CELL).merge(runs, on=_NAME)
+
+
+@note
+def optimum(table: FrameOf[regularisation]) -> list[str]:
+    """Return warnings where longer trainings, more dropout or more seeds may be better."""
+    texts = []
+    for pair, rows in table[table["statistic"] == "cut_short"].groupby("pair", sort=False):
+        if late := list(rows.loc[rows["value"] > 0, "run"]):
+            texts.append(f"{pair}: trainings ended while dev loss was falling: {', '.join(late)}.")
+        plain = rows[rows["share"] == 0]
+        tuned = plain.loc[plain["chosen"] == "yes", "dropout"].max()
+        better = plain[(plain["dropout"] > tuned) & (plain["value"] <= 0.5)]
+        if not (better["seeds"] >= min(ENOUGH, rows["seeds"].max())).any():
+            known = "None with enough seeds trained until dev loss stopped falling"
+            texts.append(f"{pair}: dropout above {tuned:g} may be better. {known}.")
+    return texts
 
 
 def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame:
