@@ -1,11 +1,9 @@
-"""Sources of a classifier: its code never runs, pickles are refused, hub models need a commit."""
+"""Files of a classifier: its code never runs, and pickles are refused."""
 
 import io
 import json
 import pickle
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,10 +15,8 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier, number_labels
-from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
+from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.pretrained.library import input_files
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Trap:
@@ -76,36 +72,6 @@ def test_x23_x26_pickles_and_damaged_files_are_refused(folder, tmp_path):
         with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
             read_classifier(folder)
     assert not canary.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "commit", "message"),
-    [
-        ("some/model", None, "--model some/model: expected a full commit .* found None"),
-        ("some/model", "main", "expected a full commit .* found main"),
-        ("some/model", "0123abc", "expected a full commit .* found 0123abc"),
-        ("/no/such/folder", COMMIT, "--model /no/such/folder: expected a folder, or a name on"),
-        (".", COMMIT, "--revision: expected none"),
-    ],
-)
-def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message):
-    with pytest.raises(UserError, match=message):
-        fetch_classifier(name, commit)
-
-
-def test_x24_without_network_the_environment_is_at_fault(tmp_path):
-    """In a new process, which has not yet imported the hub's errors."""
-    alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
-    alone["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "src")
-    lines = (
-        "from headcount.base import command",
-        "from headcount_hf.classifiers.classifier_files import fetch_classifier",
-        f"command.run(lambda: fetch_classifier('some/model', '{COMMIT}'))",
-    )
-    words = [sys.executable, "-c", "\n".join(lines)]
-    ended = subprocess.run(words, env=alone, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 3
-    assert "--model some/model: could not be fetched from the hub (" in ended.stderr
 
 
 def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):

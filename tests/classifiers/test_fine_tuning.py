@@ -18,7 +18,7 @@ from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier
-from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
+from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 
 LABELS = ["contradiction", "entailment"]
@@ -59,29 +59,6 @@ def test_only_what_is_trained_anew_may_be_missing(encoder):
     save_file(kept, encoder / "model.safetensors", {"format": "pt"})
     with pytest.raises(UserError, match=r"the weights lack \S+\.layer\.1\.\S+, "):
         read_classifier(encoder, LABELS)
-
-
-def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
-    (encoder / "own.py").write_text("raise SystemExit\n")
-    record = tmp_path / "raw" / "manifest.json"
-    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-    files = json.loads(record.read_text())["files"]
-    assert {"config.json", "model.safetensors", "tokenizer.json"} <= files.keys()
-    lie = {path.name for path in record.parent.iterdir()}
-    assert lie == {*files, "manifest.json", ".fetched"}
-    (record.parent / "notes.txt").write_text("of the reader's own")
-    (encoder / "merges.txt").write_text("of a model of before")
-    for there in (True, False):
-        assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-        assert (record.parent / "merges.txt").exists() == there
-        (encoder / "merges.txt").unlink(missing_ok=True)
-        record.unlink()  # as Snakemake does with a job's outputs
-    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-    assert (record.parent / "notes.txt").exists()
-    assert fetch_classifier(str(record.parent), None) == record.parent
-    (record.parent / "config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
-        fetch_classifier(str(record.parent), None)
 
 
 @pytest.mark.slow

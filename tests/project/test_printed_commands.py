@@ -139,7 +139,7 @@ def project(origin, tmp_path_factory) -> ProjectCopy:
         path.write_text("the man sees a dog .\n")
     (copy.folder / "results/quickstart/state/unfinished").mkdir(parents=True, exist_ok=True)
     (copy.folder.parent / "lab").mkdir()
-    model = copy.folder / "FOLDER_OR_HUB_NAME"
+    model = copy.folder / "FOLDER"
     model.mkdir()
     save_bert(model)
     for seed, name in enumerate(("dev.jsonl", "dev_matched.tsv", "dev_mismatched.tsv")):

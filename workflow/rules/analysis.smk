@@ -17,14 +17,12 @@ for chapter in outputs.chapters:
             script="scripts/analysis.py",
             code=code("scripts/analysis.py", *chapter.modules),
             chapter=chapter.name,
-            files=given(*chapter.kinds),
-            settings=outputs.flags(chapter),
-            folder=folder_above(chapter.outputs[0].files[0]),
+            given=given(*chapter.kinds),
+            settings=[*outputs.flags(chapter), "--out", plan.layout.results],
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:
-            "python scripts/analysis.py {params.chapter} {params.files:q} --out {params.folder:q}"
-            " {params.settings:q} > {log:q} 2>&1"
+            RUN.replace("script}", "script} {params.chapter}")
 
 
 made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.name).output]
@@ -33,15 +31,17 @@ made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.
 rule claims:
     """Decide every claim of the papers from the other tables and figures, and files of runs."""
     input:
-        [file for file in made if file.endswith(".csv")],
-        list(outputs.inputs(outputs.claims).values()),
+        results=[
+            *(file for file in made if file.endswith(".csv")),
+            *outputs.inputs(outputs.claims).values(),
+        ],
     output:
-        outputs.files(outputs.claims),
+        out=outputs.files(outputs.claims),
     params:
         code=code("scripts/claims.py", *outputs.claims.modules),
-        folder=subpath(output[0], parent=True),
+        given=given("results", "out/"),
     shell:
-        "python scripts/claims.py --results {input:q} --out {params.folder:q} > {log:q} 2>&1"
+        RUN
 
 
 made += rules.claims.output
@@ -53,14 +53,13 @@ rule cost:
     input:
         made,
     output:
-        outputs.files(outputs.cost),
+        out=outputs.files(outputs.cost),
     params:
         code=code("scripts/cost.py", *outputs.cost.modules),
-        benchmarks=f"{plan.layout.results}/benchmarks",
-        folder=subpath(output[0], parent=True),
+        given=given("out/"),
+        settings=["--benchmarks", f"{plan.layout.results}/benchmarks"],
     shell:
-        "python scripts/cost.py --benchmarks {params.benchmarks:q} --out {params.folder:q}"
-        " > {log:q} 2>&1"
+        RUN
 
 
 rule report:
@@ -69,12 +68,11 @@ rule report:
         made,
         rules.cost.output,
     output:
-        report("<results>/report.html", category="Page"),
+        out=report("<results>/report.html", category="Page"),
     params:
         code=code("scripts/report.py", *outputs.modules),
-        results=subpath(output[0], parent=True),
-        outputs=outputs.pages(),
-        title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
+        given=given("out"),
+        settings=["--results", plan.layout.results, "--outputs", *outputs.pages()],
+        more=lambda w: [f"--title={plan.settings.title or plan.name}"],  # as it is, braces and all
     shell:
-        "python scripts/report.py --results {params.results:q} --title={params.title:q}"
-        " --outputs {params.outputs:q} --out {output:q} > {log:q} 2>&1"
+        RUN

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from headcount.base.errors import UserError, optional_package
-from headcount.base.folders import CLASSIFIER_SOURCES
+from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 
@@ -44,13 +44,13 @@ def of_hugging_face(package: str, kind: Kind) -> Any:
     return theirs
 
 
-def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+def input_files(folder: Path, kinds: Sequence[str] = PRETRAINED_SOURCES) -> list[Path]:
     """Return the files that a model and its tokeniser are read from."""
     paths = {path for kind in kinds for path in folder.glob(kind)}
     return sorted(path for path in paths if path.name != RECORD)
 
 
-def whole_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+def whole_files(folder: Path, kinds: Sequence[str] = PRETRAINED_SOURCES) -> list[Path]:
     """Return `input_files`. Raises UserError for pickled weights alone, which can run code."""
     paths = input_files(folder, kinds)
     if not any(path.suffix == ".safetensors" for path in paths):
