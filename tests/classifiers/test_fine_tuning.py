@@ -11,12 +11,14 @@ import transformers
 from safetensors.torch import load_file, save_file
 from script_runner import run_script
 from small_bert import pairs, save_bert, write_pairs
+from small_run import small_origin
 from torch.nn import functional
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.model import machine
+from headcount.training.training_run import Session
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
@@ -37,7 +39,8 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
     """The folder that fine-tuning writes."""
     torch.set_num_threads(1)
     states, out = tmp_path / "state", tmp_path / name
-    fine_tune_classifier(start, found, settings, seed, states, out, {})
+    session = Session(seed, small_origin({}) | {"seed": seed}, states, 0)
+    fine_tune_classifier(start, found, settings, session, out)
     return out
 
 
@@ -113,13 +116,16 @@ def test_the_same_to_the_last_bit_by_script_and_after_a_stop(encoder, tmp_path, 
         patched.setattr(transformers.TrainerCallback, "on_epoch_begin", stop)
         with pytest.raises(Stopped):
             tune(encoder, found, settings, tmp_path, "again")
-    assert len(list((tmp_path / "state").glob("*/checkpoint-10"))) == 1  # two epochs of 5 updates
+    assert (
+        len(list((tmp_path / "state").glob("*/kept/checkpoint-10"))) == 1
+    )  # two epochs of 5 updates
     again = tune(encoder, found, settings, tmp_path, "again")
     assert (again / "model" / "model.safetensors").read_bytes() == weights
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "another's").touch()
     other = tune(encoder, found, settings, tmp_path, "other", seed=2)
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["another's"]
+    left = {path.name for path in (tmp_path / "state").iterdir()}
+    assert left == {"another's", "lock"}
     assert (other / "model" / "model.safetensors").read_bytes() != weights
 
 
