@@ -11,9 +11,8 @@ from headcount.analysis.claims.table import claims_page
 from headcount.analysis.inputs import INPUTS, OWNERS, Input, with_groups
 from headcount.analysis.measures import MEASURES
 from headcount.analysis.outputs import chapters
-from headcount.base import errors, head_values
+from headcount.base import head_values
 from headcount.base.handbook import settings_page
-from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.data import trees
 from headcount.deployment import speed
 from headcount.heads import head_measures, measures_files, roles
@@ -117,24 +116,12 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-CONFIG = Path(__file__).parents[1] / "config"
 RULES = Path(__file__).with_name("rules")
-OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
-"""Prefixes of the experiments with the corpora and sizes of a paper."""
 _HEADER = re.compile(r"(?:#.*\n)+")
 _RULE = re.compile(
     r'^(?:use rule (?P<base>\w+) as )?(?:rule )?(?P<name>\w+)(?: with)?:\n    """(?P<text>.*)"""',
     re.M,
 )
-_TEXT_OF_PAPERS = """# The papers' own experiments
-
-`config/` contains one file for each experiment of a paper. Its comments list what the paper says,
-what its code says, and what was chosen where both are silent. The corpora come from the addresses
-in `config/corpora.yaml`. `snakemake -n --config experiment=headmask_ro` lists all jobs of an
-experiment with nothing on disk.
-
-"""
-
 _TEXT_OF_OUTPUTS = """\
 # Tables and figures
 
@@ -155,16 +142,6 @@ A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake 
 lists the jobs of an experiment. Folders in angle brackets are those of the experiment:
 `<results>` is `results/<experiment>`.
 """
-
-_TEXT_OF_EXIT_CODES = """\
-# Exit codes
-
-Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
-`snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
-refuses its command line, its code is 1.
-
-"""
-_CTRL_C = "Ctrl-C ended the command. At the first, a training saves its state."
 
 
 def outputs_page() -> str:
@@ -201,36 +178,11 @@ def rules_page() -> str:
     return "\n".join(parts)
 
 
-def exit_codes_page() -> str:
-    """Return the list of exit codes."""
-    known = (errors.UserError, errors.EnvironmentFault)
-    rows = [("0", "All is done."), ("1", "A bug: the message is a traceback.")]
-    rows += [(str(fault.exit_code), fault.__doc__) for fault in known]
-    rows += [("128 + signal", errors.Interrupted.__doc__), ("130", _CTRL_C)]
-    rest = errors.__doc__.removeprefix("Faults that are not bugs. ")
-    return f"{_TEXT_OF_EXIT_CODES}{table(('code', 'when'), rows)}\n{rest}\n"
-
-
-def papers_page() -> str:
-    """Return the table of the papers' experiments."""
-    rows = []
-    for name in (name for name in experiment_names(CONFIG) if name.startswith(OF_PAPERS)):
-        settings = load_experiment(name, CONFIG)
-        texts = ", ".join(settings.pairs or [settings.classifiers.corpus])
-        runs = settings.runs if settings.pairs else []
-        counts = [str(len(items)) for items in (settings.seeds, runs, settings.pruned)]
-        rows.append((f"`{name}`", settings.title, texts, *counts))
-    heads = ("experiment", "content", "pairs", "seeds", "runs", "pruned runs")
-    return _TEXT_OF_PAPERS + table(heads, rows)
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "settings": settings_page,
     "rules": rules_page,
     "outputs": outputs_page,
     "files": files_page,
-    "exit_codes": exit_codes_page,
     "claims_list": claims_page,
-    "papers": papers_page,
 }
 """All pages by name; the site has them in docs/reference."""

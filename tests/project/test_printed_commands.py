@@ -48,7 +48,7 @@ RUN = [
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     ("python scripts/report.py --results results/quickstart --out page.html", "", "page.html"),
     ("python scripts/reference.py files", "| `curves` |", None),
-    ("python scripts/reference.py --list", "exit_codes", None),
+    ("python scripts/reference.py --list", "claims_list", None),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     ("python scripts/claims.py --results results/quickstart", "", "claims/claims.md"),
     ("python scripts/attention.py", "", "map.json"),
