@@ -14,6 +14,7 @@ from small_bert import pairs, save_bert
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.entailment import Example
 from headcount.model import machine
+from headcount.model.transformer import first_device
 from headcount_hf.classifiers.classifier import Classifier, number_labels
 from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.pretrained.library import input_files
@@ -88,7 +89,7 @@ def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, caps
 
 def test_labels_have_the_order_in_which_they_are_named(tmp_path):
     folder = save_bert(tmp_path, labels=("LABEL_0", "LABEL_1"))
-    with pytest.raises(UserError, match="--labels: .* label_0, label_1; name them"):
+    with pytest.raises(UserError, match="--labels: .* label_0, label_1, in this order"):
         Classifier.load(folder)
     named = Classifier.load(folder, ["entailment", "Contradiction"])
     assert named.labels == {"entailment": 0, "contradiction": 1}
@@ -99,17 +100,17 @@ def test_labels_have_the_order_in_which_they_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("own", "named", "message"),
+    ("own", "named"),
     [
-        ("LABEL_0 LABEL_1", "", "name them in this order"),
-        ("LABEL_0 LABEL_1", "yes", "expected 2 different names.* label_0, label_1; found yes"),
-        ("no yes", "no maybe yes", "expected 2 different names.* found no, maybe, yes"),
-        ("no yes", "yes YES", "expected 2 different names.* found yes, yes"),
-        ("no yes", "no yess", "label 'yess'; nearest: yes"),
+        ("LABEL_0 LABEL_1", ""),
+        ("LABEL_0 LABEL_1", "yes"),
+        ("no yes", "no maybe yes"),
+        ("no yes", "yes YES"),
+        ("no yes", "no yess"),
     ],
 )
-def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named, message):
-    with pytest.raises(UserError, match=f"--labels: (.* )?{message}"):
+def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named):
+    with pytest.raises(UserError, match="--labels: expected a name"):
         number_labels(own.split(), named.split())
 
 
@@ -117,7 +118,7 @@ def test_model_and_inputs_are_on_the_device(folder, monkeypatch):
     """On a device without numbers, up to the model itself."""
     monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
     moved = Classifier.load(folder, device="meta")
-    assert moved.encoder.device.type == "meta"
+    assert first_device(moved.encoder).type == "meta"
     seen = []
 
     def look(_, args, inputs):

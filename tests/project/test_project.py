@@ -167,8 +167,8 @@ def test_the_reference_has_every_output_rule_and_kind_of_files(reference):
 def test_one_command_prints_a_page_or_all_names(reference, capsys):
     assert run_script("reference", ["--list"]) == 0
     assert capsys.readouterr().out.split() == list(reference.PAGES)
-    assert run_script("reference", ["papers"]) == 0
-    assert capsys.readouterr().out == reference.papers_page()
+    assert run_script("reference", ["outputs"]) == 0
+    assert capsys.readouterr().out == reference.outputs_page()
     assert run_script("reference", []) == 2
 
 
