@@ -6,52 +6,13 @@ from pathlib import Path
 
 import yaml
 
-from headcount.ablation import masking, pruning_profile
 from headcount.analysis.claims.table import claims_page
-from headcount.analysis.inputs import INPUTS, OWNERS, Input, with_groups
+from headcount.analysis.inputs import INPUTS, OWNERS, with_groups
 from headcount.analysis.measures import MEASURES
 from headcount.analysis.outputs import chapters
-from headcount.base import head_values
 from headcount.base.handbook import settings_page
-from headcount.data import trees
-from headcount.deployment import speed
-from headcount.heads import head_measures, measures_files, roles
-from headcount.training import progress, pruning_run, training_run
-from headcount_hf.classifiers.classifier import accuracy_columns
 
 MEANINGS = Path(__file__).with_name("columns.yaml")
-
-WRITTEN = {
-    "<treebank>.csv": trees.ARC_COLUMNS,
-    "curves.csv": progress.CURVE_COLUMNS,
-    "masks.csv": training_run.MASK_COLUMNS,
-    "slopes.csv": training_run.SLOPE_COLUMNS,
-    "importance.csv": head_values.COLUMNS,
-    "relevance.csv": head_values.COLUMNS,
-    "attention.csv": head_values.COLUMNS,
-    "positions.csv": head_measures.POSITION_COLUMNS,
-    "syntax.csv": roles.SYNTAX_COLUMNS,
-    "headmask.csv": masking.COLUMNS,
-    "untuned_masking.csv": masking.UNTUNED_COLUMNS,
-    "heads.csv": head_values.COLUMNS,
-    "gates.csv": pruning_run.GATE_COLUMNS,
-    "speed.csv": speed.COLUMNS,
-    "loss_change.csv": head_values.COLUMNS,
-    "measures.csv": head_values.COLUMNS,
-    "measures_fisher.csv": measures_files.COLUMNS["fisher"],
-    "measures_means.csv": measures_files.COLUMNS["means"],
-    "ablation.csv": masking.ABLATION_COLUMNS,
-    "pruning_profile.csv": pruning_profile.COLUMNS,
-    "pruning_profile_areas.csv": pruning_profile.AREA_COLUMNS,
-    "share_speed.csv": speed.COLUMNS,
-    "importance_speed.csv": speed.IMPORTANCE_COLUMNS,
-    "training_profile.csv": pruning_profile.TRAINING_COLUMNS,
-    "training_profile_heads.csv": ("update", *head_values.COLUMNS),
-    "classifier_ablation.csv": accuracy_columns(masking.ABLATION_COLUMNS),
-    "classifier_profile.csv": accuracy_columns(pruning_profile.COLUMNS),
-    "classifier_profile_areas.csv": pruning_profile.AREA_COLUMNS,
-}
-"""Columns of files by name, from the modules that write them."""
 
 _INTRODUCTION = """\
 # Files and columns
@@ -62,7 +23,8 @@ Every other folder is `results/<experiment>/<folder>`; what belongs to a run lie
 
 ## Kinds of files
 
-The list of [tables and figures](outputs.md) names their input files by these kinds.
+The list of [tables and figures](outputs.md) names their input files by these kinds. The columns are
+those that are read; a file may have more, which its first line names.
 
 """
 
@@ -72,7 +34,7 @@ def files_page() -> str:
     first: dict[tuple[str, ...], str] = {}  # the kind that has some columns, by these columns
     rows = []
     for name, kind in INPUTS.items():
-        named = columns(kind)
+        named = kind.columns
         same = first.setdefault(named, name)
         shown = listed(named) if same == name or not named else f"as `{same}`"
         owner = OWNERS[kind.owner]
@@ -86,11 +48,6 @@ def files_page() -> str:
         rows = [(listed(names.split(", ")), words) for names, words in group.items()]
         parts.append(f"### {title}\n\n" + table(("column", "meaning"), rows))
     return "\n".join(parts)
-
-
-def columns(kind: Input) -> tuple[str, ...]:
-    """Return the columns of the files of a kind, or none for files that are no CSV."""
-    return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
 
 
 def meanings() -> dict[str, dict[str, str]]:

@@ -4,13 +4,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from engines.records import own_content
 from plan.layout import Layout, Source, Wildcards
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
@@ -76,7 +75,6 @@ def _date_back(source: Source) -> None:
 
 
 MODELS = "config/models.yaml"
-LIBRARIES = ("transformers", "accelerate")
 
 
 class Classifiers:
@@ -93,15 +91,6 @@ class Classifiers:
         models = {f"model.{name}": model for name, model in self.models.items()}
         self.sources = {k: Source.of_model(k, model, file) for k, model in models.items()}
         self.manifests = [source.manifest for source in self.sources.values()]
-
-    def check_library(self) -> None:
-        """Raise EnvironmentFault if a library is missing that jobs need."""
-        lacking = [name for name in LIBRARIES if self.models and find_spec(name) is None]
-        if lacking:
-            raise EnvironmentFault(
-                f"classifiers need the Hugging Face library, found no {' and no '.join(lacking)}; "
-                "pip install -e '.[bert]'"
-            )
 
     def files(self, w: Wildcards) -> list[str]:
         """Return the files in the folder of the model that is ablated."""

@@ -91,7 +91,6 @@ class Plan:
 
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
-        self.classifiers.check_library()
         scripts = self.settings.bpe.unsegmented_scripts
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
