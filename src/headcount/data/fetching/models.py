@@ -80,7 +80,7 @@ def _own_files(folder: Path) -> dict[str, None]:
 
 
 def _check_weights(place: str, names: list[str]) -> None:
-    if WEIGHTS not in names:
+    if not fnmatch.filter(names, "*.safetensors"):
         raise UserError(
             f"{place}: expected weights as {WEIGHTS}, found {', '.join(names) or 'none'}; pickled "
             "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
