@@ -3,6 +3,7 @@
 #        rule for each chapter of headcount/analysis/outputs.py; <results>/report.html.
 
 outputs = Outputs(plan, workflow.rules)
+CHAPTER = RUN.replace("script}", "script} {params.chapter}")
 
 for chapter in outputs.chapters:
 
@@ -22,7 +23,7 @@ for chapter in outputs.chapters:
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:
-            RUN.replace("script}", "script} {params.chapter}")
+            CHAPTER
 
 
 made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.name).output]
@@ -31,35 +32,37 @@ made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.
 rule claims:
     """Decide every claim of the papers from the other tables and figures, and files of runs."""
     input:
-        results=[
+        outputs=[
             *(file for file in made if file.endswith(".csv")),
             *outputs.inputs(outputs.claims).values(),
         ],
     output:
-        out=outputs.files(outputs.claims),
+        outputs.files(outputs.claims),
     params:
-        code=code("scripts/claims.py", *outputs.claims.modules),
-        given=given("results", "out/"),
+        script="scripts/analysis.py",
+        code=code("scripts/analysis.py", *outputs.claims.modules),
+        chapter="claims",
+        given=given("outputs"),
+        settings=["--out", plan.layout.results],
     shell:
-        RUN
+        CHAPTER
 
 
 made += rules.claims.output
 
 
 # Benchmarks are no input: they change at every run, and the report would be made again each time.
-rule cost:
+use rule claims as cost with:
     """Tabulate the time and memory of jobs, after all other tables and figures."""
     input:
         made,
     output:
-        out=outputs.files(outputs.cost),
+        outputs.files(outputs.cost),
     params:
-        code=code("scripts/cost.py", *outputs.cost.modules),
-        given=given("out/"),
-        settings=["--benchmarks", f"{plan.layout.results}/benchmarks"],
-    shell:
-        RUN
+        code=code("scripts/analysis.py", *outputs.cost.modules),
+        chapter="cost",
+        given=[],
+        more=["--benchmarks", f"{plan.layout.results}/benchmarks"],
 
 
 rule report:
