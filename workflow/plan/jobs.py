@@ -14,12 +14,6 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 Values = dict[str, list[Any]]
 
 
-def measuring(plan: Plan, rules: Iterable[Any]) -> list[Any]:
-    """Return the rules whose first output is in <heads>: they measure all trained models."""
-    heads = plan.layout.run("heads")
-    return [rule for rule in rules if rule.output and rule.output[0].startswith(heads)]
-
-
 def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
     """Yield the name of every rule for pairs, with a list of values for each of its wildcards.
 
