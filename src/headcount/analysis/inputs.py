@@ -75,11 +75,9 @@ def place_of(path: Path) -> tuple | None:
 
 def files_in(kind: str, given: Path) -> list[Path]:
     """Return the file itself, or the files in a folder: benchmarks, or what may decide claims."""
-    if not given.is_dir():
-        return [given]
-    if kind == "benchmarks":
+    if kind == "benchmarks" and not given.is_file():  # there is no folder before the first job
         return sorted(file for file in given.glob("*/*.tsv") if file.parent.name not in LATER)
-    return sorted(filter(place_of, given.rglob("*.*")))
+    return sorted(filter(place_of, given.rglob("*.*"))) if given.is_dir() else [given]
 
 
 def with_groups(kinds: tuple[str, ...]) -> list[str]:
