@@ -35,7 +35,7 @@ def write_chapter(chapter: Chapter, args: Flags) -> None:
         for kind in chapter.kinds
     }
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
-    given = chapter.made_from([kind for kind, paths in files.items() if paths])
+    given = chapter.made_from([kind for kind in chapter.kinds if getattr(args, kind)])
     inputs = [path for paths in files.values() for path in paths]
     origin = args.origin(inputs, modules=given.modules, **settings)
     write_outputs(given, Data(files, settings), args.out, origin)
