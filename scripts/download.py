@@ -1,13 +1,15 @@
-"""Fetch all files of one corpus, checked by SHA-256, and write their manifest.
+"""Fetch all files of a corpus, or of model.NAME or pretrained.NAME of Hugging Face's library.
 
-Files are taken from the mirror folder that HEADCOUNT_MIRROR names, if it is set, else from the
-corpus's URL. A file of your own is copied from its path.
+Files are checked by SHA-256, and a manifest is written. They come from the mirror folder that
+HEADCOUNT_MIRROR names, if it is set, else from the URL or the hub. Your own are copied.
 """
 
 from headcount.base.command import MANIFEST, Flags, script
 from headcount.data.fetching.download import fetch_corpus
+from headcount.data.fetching.models import fetch_model
 
 
 @script("--corpus", "--entry", MANIFEST)
 def main(args: Flags) -> None:
-    fetch_corpus(args.corpus, args.entry, args.out.parent)
+    fetch = fetch_model if "." in args.corpus else fetch_corpus
+    fetch(args.corpus, args.entry, args.out.parent)

@@ -8,6 +8,7 @@ from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import read_pairs
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
+from headcount.training.training_run import Session
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 from headcount_hf.pretrained.library import input_files
 
@@ -20,4 +21,5 @@ def main(args: Flags, fine_tuning: FineTuningSettings) -> None:
     check_record(args.model)
     origin = args.origin(args.train, input_files(args.model), packages=HUGGING_FACE)
     pairs = read_pairs(args.train)
-    fine_tune_classifier(args.model, pairs, fine_tuning, args.seed, args.state, args.out, origin)
+    session = Session(args.seed, origin, args.state, 0)
+    fine_tune_classifier(args.model, pairs, fine_tuning, session, args.out)

@@ -1,10 +1,6 @@
 """Prune one model in the way that --run names, and write the smaller model.
 
-gates-…: fine-tune with Hard Concrete gates on the heads, and delete closed heads. …-from-none: the
-same from random weights. subset-…: learn which heads stay while fine-tuning. ranked-… and drawn-…:
-delete as many heads as a gates run, by importance or at random, and fine-tune. scratch-…: train the
-heads that a gates run kept from a random start. Killed or stopped, the same command goes on from
-its last state, on a CPU to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from headcount.base import command

@@ -53,8 +53,8 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
     for name, pairs in (("multi30k_3k", "3000"), ("multi30k_10k", "10000")):
         assert plan.raw.of(f"{name}.en-de") == whole  # one download
         train = {"pair": f"{name}.en-de", "split": "train"}
-        assert plan.raw.draw(train) == ["--draw", pairs, "1"]
-        assert plan.raw.draw(train | {"split": "dev"}) == []
+        assert plan.split_flags(train)[4:] == ["--draw", pairs, "1"]
+        assert plan.split_flags(train | {"split": "dev"})[4:] == []
         assert plan.tests(train) == plan.tests({"pair": "multi30k.en-de"})
 
 

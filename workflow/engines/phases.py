@@ -144,6 +144,4 @@ def _paths(stage: dict, *keys: str) -> list[str]:
 
 
 def _covered(path: str, roots: list[str]) -> bool:
-    if ".." in Path(path).parts:
-        return False
-    return any(path == root or path.startswith(f"{root}/") for root in roots)
+    return ".." not in Path(path).parts and any(map(Path(path).is_relative_to, roots))

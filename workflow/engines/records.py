@@ -283,17 +283,15 @@ def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> di
 def _message(experiment: str, edited: Mapping[str, str], unknown: Sequence[str]) -> str:
     faults = [f"{file}: changed since rule {rule} wrote it" for file, rule in edited.items()]
     faults += [f"{file}: no record says what made it" for file in unknown]
-    lines = [
-        f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:",
-        f"  {listed(faults)}",
-        "Delete a file, and the same command makes it again, with all that depends on it; "
-        f"snakemake --cores all --config experiment={experiment} -- FILE makes it alone. Keep a "
-        "version of your own under another name. "
-        "After a change of branch or commit: dvc checkout.",
-    ]
-    if unknown:
-        lines.append(
-            "Was .snakemake lost, and are the files right? Then snakemake --touch --forceall "
-            f"--cores 1 --config experiment={experiment}"
-        )
-    return "\n".join(lines)
+    remedy = (
+        "Was .snakemake lost, and are the files right? Then snakemake --touch --forceall "
+        f"--cores 1 --config experiment={experiment}"
+    )
+    return (
+        f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:\n"
+        f"  {listed(faults)}\n"
+        "Delete a file, and the same command makes it again, with all that depends on it. Keep a "
+        "version of your own under another name. After a change of branch or commit: dvc checkout."
+        + f"\n{remedy}"
+        * bool(unknown)
+    )

@@ -14,6 +14,7 @@ from headcount.base.addresses import Head
 from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import Run, write_run
+from headcount.base.settings.section import Precision
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
@@ -44,7 +45,7 @@ class Session:
     save_seconds: float  # between two saved states
 
     @contextmanager
-    def unfinished(self, settings: TrainSettings, out: Path) -> Iterator[Places]:
+    def unfinished(self, settings: Precision, out: Path) -> Iterator[Places]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
         Both are None if the outputs lie finished, as they do beside the states until an engine has
@@ -55,7 +56,8 @@ class Session:
         identity["device"] = pick_device(settings.device).type
         states = StateStore(self.state, identity, self.save_seconds)
         finished = states.finished
-        with together(settings.processes, gpus=identity["device"] == "cuda"):
+        processes = getattr(settings, "processes", 1)
+        with together(processes, gpus=identity["device"] == "cuda"):
             if not is_first():
                 yield (None, None) if agree(False) else (states, out)
                 return
