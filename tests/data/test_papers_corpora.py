@@ -261,7 +261,7 @@ def test_translators_are_found_by_name_or_number(corpus):
     assert references(fetched.split("dev", "zh", "en")[1][3])[0].endswith("v3 dev 0")
     for translator, words in (
         ("E05", "segments of translator E05, found E01, E02, E03, E04"),
-        (None, "has segment 1 of document first twice"),
+        (None, "has a segment twice; name one translator of E01, E02"),
     ):
         side[0]["translator"] = translator
         fetched.fetch()

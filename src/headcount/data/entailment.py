@@ -11,7 +11,7 @@ from headcount.base.files import write_json, write_text
 from headcount.base.random_streams import Stream
 from headcount.base.settings.corpora import ENTAILMENT
 from headcount.base.settings.pretrained import EntailmentSettings
-from headcount.data.lines import LineTally, read_lines
+from headcount.data.lines import read_lines
 from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
@@ -82,7 +82,7 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
 
 def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dict]]:
     """Yield line number and cells of each row. Quotation marks are part of the sentences."""
-    lines = enumerate(read_lines(path, member, LineTally(), shown), start=1)
+    lines = enumerate(read_lines(path, member, shown), start=1)
     filled = ((number, line) for number, line in lines if line.strip())
     if re.search(r"\.jsonl(\.\w+)?$", member or shown):
         yield from ((number, _object(line, f"{shown}:{number}")) for number, line in filled)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
-from headcount.data.lines import LineTally, named, read_lines, unpacked
+from headcount.data.lines import named, read_lines, unpacked
 
 NAME = "manifest.json"
 
@@ -38,9 +38,9 @@ class FoundText(NamedTuple):
         """Name of the text in messages, with that of the member."""
         return named(self.path, self.member, self.shown)
 
-    def lines(self, tally: LineTally) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield raw lines as `read_lines` does."""
-        return read_lines(self.path, self.member, tally, self.shown)
+        return read_lines(self.path, self.member, self.shown)
 
     def opened(self) -> AbstractContextManager[BinaryIO]:
         """Open the unpacked bytes as `unpacked` does."""

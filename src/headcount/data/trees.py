@@ -21,7 +21,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import relation_fault
 from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
+from headcount.data.lines import clean_lines, read_lines, write_lines
 from headcount.data.sentencepieces import RunningPieces
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
@@ -76,7 +76,7 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
     """
     shown = shown or str(path)
     words = wordless = 0
-    lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
+    lines = (f"{line}\n" for line in read_lines(path, member, shown))
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
         try:
             rows = conllu.parse_token_and_metadata(block)
@@ -179,7 +179,7 @@ def align_trees(
 
     @cache
     def cut(text: str) -> list[str]:
-        return segmenter.pieces(clean(text, LineTally()))
+        return segmenter.pieces(clean(text))
 
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     aligned, example = [], ""
@@ -208,9 +208,9 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     A piece begins with its first letter (a character that is no space) at or after its position,
     because "▁" alone stands before its word.
     """
-    text = segmenter.normalise(clean(tree.text or " ".join(tree.tokens), LineTally()))
+    text = segmenter.normalise(clean(tree.text or " ".join(tree.tokens)))
     # Lower case may have more letters than upper case.
-    tokens = (segmenter.normalise(clean(token, LineTally())) for token in tree.tokens)
+    tokens = (segmenter.normalise(clean(token)) for token in tree.tokens)
     owners = [n for n, token in enumerate(tokens) for _ in "".join(token.split())]
     pieces: list[list[str]] = [[] for _ in tree.tokens]
     if len("".join(text.split())) != len(owners) or not owners:

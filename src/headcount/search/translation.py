@@ -15,7 +15,7 @@ from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, arriving_lines
+from headcount.data.lines import arriving_lines
 from headcount.data.text import clean, read_clean
 from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.transformer import Transformer
@@ -120,10 +120,10 @@ def translate_file(
 
 def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     """Write one detokenised translation per line of a stream, as soon as it has arrived."""
-    tally, counts, shown = LineTally(), Counter(), "standard input"
+    counts, shown = Counter(), "standard input"
     with frozen_weights():
-        for arrived in arriving_lines(source, shown, tally):
-            lines = [clean(line, tally) for line in arrived]
+        for arrived in arriving_lines(source, shown):
+            lines = list(map(clean, arrived))
             first = counts["sentences"] + 1
             translations, some = translate_lines(search, lines, place=shown, first=first)
             out.write("".join(f"{line}\n" for line in translations).encode())
