@@ -32,7 +32,7 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
     for file, expected in (files := given.files or _own_files(Path(given.path))).items():
         own = f"{given.path}/{file}" if given.path else None
         url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
-        raw = RawFile(file, url, own, expected, entry="config/models.yaml")
+        raw = RawFile(file, url, own, expected)
         fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
     write_record(folder, {"model": given.hub or given.path, "revision": given.revision}, files)
 
