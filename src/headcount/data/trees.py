@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from conllu.exceptions import ParseException
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import relation_fault
-from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import clean_lines, read_lines, write_lines
 from headcount.data.sentencepieces import RunningPieces
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
+from headcount.data.words import AnySegmenter
 
 ARC_COLUMNS = ("relation", "offset", "count")
 COUNTS = (
@@ -33,7 +33,7 @@ COUNTS = (
     *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
 )
 _COLUMNS = 10  # of CoNLL-U
-_MERGE = "merge the text into the treebank first, as its publisher describes"
+_MERGE = "if words are _, merge the text into the treebank first, as its publisher describes"
 _SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
@@ -75,7 +75,7 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
     Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
     """
     shown = shown or str(path)
-    words = wordless = 0
+    has_words = False
     lines = (f"{line}\n" for line in read_lines(path, member, shown))
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
         try:
@@ -85,16 +85,13 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
             raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({reason})") from None
         sentence = rows.metadata.get("sent_id", str(number))
         if fault := next(_faults(rows), None):
-            raise UserError(
-                f"{shown}: sentence {sentence}: {fault}; mend it or leave the sentence out"
-            )
+            advice = "mend it or leave the sentence out"
+            raise UserError(f"{shown}: sentence {sentence}: {fault}; {advice}")
         tree = _tree(rows, sentence)
-        words += not tree.lacks_words and len(tree.tokens)
-        wordless += tree.lacks_words
+        has_words |= bool(tree.tokens) and not tree.lacks_words
         yield tree
-    if not words:
-        actual = f"{wordless} sentences of _ alone; {_MERGE}" if wordless else "none with a word"
-        raise UserError(f"{shown}: expected trees in CoNLL-U, found {actual}")
+    if not has_words:
+        raise UserError(f"{shown}: expected trees in CoNLL-U, found none with a word; {_MERGE}")
 
 
 def _faults(rows: conllu.TokenList) -> Iterator[str]:
@@ -122,20 +119,14 @@ def _faults(rows: conllu.TokenList) -> Iterator[str]:
 
 
 def _tree_faults(heads: dict[int, int]) -> Iterator[str]:
-    """Yield a fault unless words, whose heads exist, make one tree. Visits each word once."""
+    """Yield a fault unless words, whose heads exist, make one tree."""
     roots = [word for word, head in heads.items() if not head]
     if len(roots) > 1:
         yield f"expected one root, found {len(roots)}: words {', '.join(map(str, roots))}"
-    reached = {0}  # words from which the way up leads to the root
-    for word in heads:
-        way: set[int] = set()
-        while word not in reached:
-            if word in way:
-                yield f"word {word} is in a cycle and hangs from no root"
-                return
-            way.add(word)
-            word = heads[word]
-        reached |= way
+    try:
+        TopologicalSorter({word: [head] for word, head in heads.items()}).prepare()
+    except CycleError as fault:
+        yield f"word {fault.args[1][0]} is in a cycle and hangs from no root"
 
 
 def _ranges(rows: conllu.TokenList) -> list[conllu.Token]:
@@ -177,7 +168,6 @@ def align_trees(
             "heads would attend as to words; leave roles.trees out"
         )
 
-    @cache
     def cut(text: str) -> list[str]:
         return segmenter.pieces(clean(text))
 
@@ -226,7 +216,7 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
     if not tree.tokens:
         return "it has no word", "empty"
     if tree.lacks_words:
-        return f"all its words are _; {_MERGE}", "wordless"
+        return f"it has no words; {_MERGE}", "wordless"
     letters = "".join("".join(tree.tokens).split())
     if tree.text is not None and "".join(tree.text.split()) != letters:
         return f"its words do not make up its text {tree.text!r}", "text"
