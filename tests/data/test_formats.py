@@ -10,8 +10,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.lines import read_lines
-from headcount.data.manifest import FoundText
+from headcount.data.lines import FoundText
 from headcount.data.markup import read_segments
 from headcount.data.pairs import RawSplit, overlaps, read_sentences
 
@@ -276,7 +275,7 @@ def zipped(*members):
 
 
 def lines(found):
-    return list(read_lines(found.path, found.member, found.shown))
+    return list(found.lines())
 
 
 def test_f16_members_of_a_zip(text):

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from headcount.base.errors import UserError
 from headcount.data import lines as lines_module
 from headcount.data.entailment import read_pairs
-from headcount.data.lines import arriving_lines, read_lines
-from headcount.data.manifest import FoundText
+from headcount.data.lines import FoundText, arriving_lines
 from headcount.data.pairs import read_sentences
 from headcount.data.text import clean
 from headcount.data.trees import read_trees
@@ -134,7 +133,7 @@ def test_labelled_pairs_are_what_was_put_in_or_refused(folder, lines):
     rows = [{"sentence1": line, "sentence2": "x", "gold_label": "y"} for line in lines]
     text = written(folder, plain(map(json.dumps, rows)), "t.jsonl")
     try:
-        found = read_pairs(text.path, None, None, "t.jsonl")
+        found = read_pairs(text)
     except UserError as fault:
         assert "\ud800" in "".join(lines) and str(fault).startswith("t.jsonl:")
     else:
@@ -147,7 +146,7 @@ def test_words_of_trees_are_what_was_put_in_or_refused(folder, words):
     rows = [f"{n}\t{word}\t_\tX\t_\t_\t{n - 1}\tdep\t_\t_" for n, word in enumerate(words, 1)]
     text = written(folder, plain([*rows, ""]), "t.conllu")
     try:
-        (tree,) = read_trees(text.path, None, "t.conllu")
+        (tree,) = read_trees(text)
     except UserError as fault:
         odd = "\0" in "".join(words) or "\ud800" in "".join(words) or any("  " in w for w in words)
         assert (odd or set(words) == {"_"}) and str(fault).startswith("t.conllu:")
@@ -186,7 +185,7 @@ def cut(text: bytes, places: list[int]) -> list[bytes]:
 def test_any_cut_gives_the_lines_of_the_file(tmp_path_factory, places):
     path = tmp_path_factory.mktemp("lines") / "text"
     path.write_bytes(MANY)
-    expected = list(read_lines(path))
+    expected = list(FoundText(path).lines())
     assert len(expected) == 4 and expected[1] == ""
     found = list(arriving_lines(Arriving(cut(MANY, places)), "text"))
     assert [line for arrived in found for line in arrived] == expected

@@ -275,7 +275,7 @@ def test_labelled_pairs_are_read_from_their_archive(corpus):
     rows = read_manifest(manifest)["entailment"]
     for split in ("train", "matched", "mismatched"):
         found = find_file(manifest, rows[split])
-        pairs = read_pairs(found.path, member=found.member)
+        pairs = read_pairs(found)
         assert len(pairs) == 45  # of 60, a quarter undecided
         assert pairs[0].first == f"{split} 0."
 

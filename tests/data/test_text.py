@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.data import SpellingSettings, TextSettings
 from headcount.data import lines as lines_module
 from headcount.data.fetching.download import fetch_corpus
-from headcount.data.lines import read_lines
+from headcount.data.lines import FoundText
 from headcount.data.text import clean
 from headcount.data.words import normaliser
 
@@ -23,7 +23,7 @@ FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"
 
 
 def read(path, member=None):
-    return list(read_lines(path, member))
+    return list(FoundText(path, member).lines())
 
 
 @pytest.fixture

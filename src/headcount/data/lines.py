@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
@@ -30,37 +30,65 @@ OPENERS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.op
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, OSError)
 
 
-def named(path: Path, member: str | None, shown: str = "") -> str:
-    """Return the name of a text for messages: its file (`shown`, or else the path) and member."""
-    return f"{shown or path} ({member})" if member else shown or str(path)
+class FoundText(NamedTuple):
+    """A raw file or its member, its name in messages, and the way to read its sentences."""
 
+    path: Path
+    member: str | None = None
+    own: str = ""
+    """The file's name in messages, if that is not its path."""
+    format: str = "plain"
+    column: int | str = 1
+    separator: str = ""
+    translator: str | None = None
+    language: str = ""
 
-@contextmanager
-def unpacked(path: Path, member: str | None, shown: str = "") -> Iterator[BinaryIO]:
-    """Open the unpacked bytes of a file, or of a member (packed itself or not) of a tar or zip.
+    @property
+    def shown(self) -> str:
+        """Name of the file in messages."""
+        return self.own or str(self.path)
 
-    Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use nothing
-    before the block has ended.
-    """
-    is_zip = path.suffix.lower() == ".zip"
-    try:
-        with ExitStack() as stack:
-            opener = open if is_zip else OPENERS.get(path.suffix.lower(), open)
-            stream = stack.enter_context(opener(path, "rb"))
-            if member is not None:
-                find = _in_zip if is_zip else _in_tar
-                stream = stack.enter_context(find(stream, member, shown or str(path)))
-                if opener := OPENERS.get(Path(member).suffix.lower()):
-                    stream = stack.enter_context(opener(stream))
-            yield stream
-    except _DAMAGE as fault:
-        # Readers of packed files report damage without an error number; disks have one.
-        if getattr(fault, "errno", None) is not None:
-            raise
-        raise UserError(
-            f"{named(path, member, shown)}: damaged, cut short, or not of the kind that its name "
-            f"says ({fault or type(fault).__name__}); get the file again"
-        ) from None
+    @property
+    def name(self) -> str:
+        """Name of the text in messages, with that of the member."""
+        return f"{self.shown} ({self.member})" if self.member else self.shown
+
+    def lines(self) -> Iterator[str]:
+        """Yield the raw lines, without line ends.
+
+        Raises UserError, with line and byte offset, for bytes that are not UTF-8 and for NUL, and
+        as `opened`.
+        """
+        with self.opened() as stream:
+            raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+            yield from _lines(raws, self.name)
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the unpacked bytes of the file or of the member, which may be packed itself.
+
+        Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use
+        nothing before the block has ended.
+        """
+        is_zip = self.path.suffix.lower() == ".zip"
+        try:
+            with ExitStack() as stack:
+                opener = open if is_zip else OPENERS.get(self.path.suffix.lower(), open)
+                stream = stack.enter_context(opener(self.path, "rb"))
+                if self.member is not None:
+                    find = _in_zip if is_zip else _in_tar
+                    stream = stack.enter_context(find(stream, self.member, self.shown))
+                    if opener := OPENERS.get(Path(self.member).suffix.lower()):
+                        stream = stack.enter_context(opener(stream))
+                yield stream
+        except _DAMAGE as fault:
+            # Readers of packed files report damage without an error number; disks have one.
+            if getattr(fault, "errno", None) is not None:
+                raise
+            raise UserError(
+                f"{self.name}: damaged, cut short, or not of the kind that its name says "
+                f"({fault or type(fault).__name__}); get the file again"
+            ) from None
 
 
 def _in_tar(stream: BinaryIO, member: str, shown: str) -> BinaryIO:
@@ -109,19 +137,8 @@ LONGEST_LINE = 16 * 2**20
 """Limit of a line in bytes, so that memory stays bounded."""
 
 
-def read_lines(path: Path, member: str | None = None, shown: str = "") -> Iterator[str]:
-    """Yield the lines of a raw text, packed or not, without line ends.
-
-    Messages call the file `shown`, by default its path. Raises UserError, with line and byte
-    offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
-    """
-    with unpacked(path, member, shown) as stream:
-        raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
-        yield from _lines(raws, named(path, member, shown))
-
-
 def arriving_lines(stream: BinaryIO, shown: str) -> Iterator[list[str]]:
-    """Yield lists of the lines that arrived together in a stream, by the rule of `read_lines`.
+    """Yield lists of the lines that arrived together in a stream, by the rule of raw text.
 
     A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
     """

@@ -1,14 +1,13 @@
 """The manifest of a corpus: the raw file of every side of every split, and its checksum."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
-from headcount.data.lines import named, read_lines, unpacked
+from headcount.data.lines import FoundText
 
 NAME = "manifest.json"
 
@@ -19,32 +18,6 @@ an archive; `own`, the person's own file that it is a copy of; and the way to re
 
 Texts = dict[str, dict[str, Row | dict[str, list[Row]]]]
 """{split: {language: text}}. A text is one file, or several: its `parts` or its `references`."""
-
-
-class FoundText(NamedTuple):
-    """A raw file or its member, the way to read its sentences, and its name in messages."""
-
-    path: Path
-    member: str | None
-    shown: str
-    format: str = "plain"
-    column: int | str = 1
-    separator: str = ""
-    translator: str | None = None
-    language: str = ""
-
-    @property
-    def name(self) -> str:
-        """Name of the text in messages, with that of the member."""
-        return named(self.path, self.member, self.shown)
-
-    def lines(self) -> Iterator[str]:
-        """Yield raw lines as `read_lines` does."""
-        return read_lines(self.path, self.member, self.shown)
-
-    def opened(self) -> AbstractContextManager[BinaryIO]:
-        """Open the unpacked bytes as `unpacked` does."""
-        return unpacked(self.path, self.member, self.shown)
 
 
 def write_manifest(
@@ -109,7 +82,7 @@ def find_file(manifest: Path, row: Row) -> FoundText:
             f" Delete {manifest} and run again."
         )
     ways = {key: row[key] for key in FoundText._fields if key in row}
-    return FoundText(**{"path": path, "member": None, "shown": row.get("own", str(path))} | ways)
+    return FoundText(path, **ways)
 
 
 @cache

@@ -13,7 +13,7 @@ from headcount.base.files import whole_file, write_json
 from headcount.base.folders import SIDES
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.sources import Draw
-from headcount.data.lines import clean_lines, read_lines
+from headcount.data.lines import FoundText, clean_lines
 from headcount.data.pairs import RawSplit
 from headcount.data.words import UNSPACED, normaliser
 
@@ -179,4 +179,4 @@ def clean(line: str) -> str:
 
 def read_clean(path: Path) -> list[str]:
     """Return the cleaned lines of any text, by the line rule of raw text."""
-    return list(map(clean, read_lines(path)))
+    return list(map(clean, FoundText(path).lines()))

@@ -20,20 +20,21 @@ from conllu.exceptions import ParseException
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import relation_fault
-from headcount.data.lines import clean_lines, read_lines, write_lines
+from headcount.data.lines import FoundText, clean_lines, write_lines
 from headcount.data.sentencepieces import RunningPieces
 from headcount.data.text import clean
-from headcount.data.vocabulary import UNK
 from headcount.data.words import AnySegmenter
 
 ARC_COLUMNS = ("relation", "offset", "count")
-COUNTS = (
-    *("sentences_read", "dropped_empty", "dropped_wordless", "dropped_text", "dropped_word"),
-    "sentences",
-    *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
-)
+_MERGE = "merge the text into the treebank first, as its publisher describes"
+UNFIT = {
+    "empty": "it has no word",
+    "wordless": f"all its words are _; {_MERGE}",
+    "text": "its words do not make up its text",
+    "word": "a word has nothing that the model could read",
+}
+"""Reasons for which a sentence is dropped, by the name of their count."""
 _COLUMNS = 10  # of CoNLL-U
-_MERGE = "if words are _, merge the text into the treebank first, as its publisher describes"
 _SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
@@ -69,29 +70,28 @@ class AlignedTree:
     arcs: list[Arc]
 
 
-def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
+def read_trees(text: FoundText) -> Iterator[Tree]:
     """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
 
     Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
     """
-    shown = shown or str(path)
     has_words = False
-    lines = (f"{line}\n" for line in read_lines(path, member, shown))
+    lines = (f"{line}\n" for line in text.lines())
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
         try:
             rows = conllu.parse_token_and_metadata(block)
         except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
             reason = " ".join(str(fault).split())[:_SHOWN]
-            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({reason})") from None
+            raise UserError(f"{text.shown}: sentence {number}: not CoNLL-U ({reason})") from None
         sentence = rows.metadata.get("sent_id", str(number))
         if fault := next(_faults(rows), None):
             advice = "mend it or leave the sentence out"
-            raise UserError(f"{shown}: sentence {sentence}: {fault}; {advice}")
+            raise UserError(f"{text.shown}: sentence {sentence}: {fault}; {advice}")
         tree = _tree(rows, sentence)
         has_words |= bool(tree.tokens) and not tree.lacks_words
         yield tree
     if not has_words:
-        raise UserError(f"{shown}: expected trees in CoNLL-U, found none with a word; {_MERGE}")
+        raise UserError(f"{text.shown}: expected trees in CoNLL-U, found none with a word")
 
 
 def _faults(rows: conllu.TokenList) -> Iterator[str]:
@@ -154,12 +154,11 @@ def _tree(rows: conllu.TokenList, sentence: str) -> Tree:
 
 def align_trees(
     trees: Iterable[Tree], segmenter: AnySegmenter
-) -> tuple[list[AlignedTree], Counter[str]]:
-    """Return the trees whose tokens the model can read, and `COUNTS`.
+) -> tuple[list[AlignedTree], dict[str, int]]:
+    """Return the trees whose tokens the model can read, and counts of sentences and tokens.
 
-    `cut_like_text` counts sentences whose whole text gives the same pieces. Pieces of running text
-    belong to the token in which they begin. Raises UserError if no sentence stays, and for a model
-    whose sentences have marks.
+    Pieces of running text belong to the token in which they begin. Raises UserError if no sentence
+    stays, and for a model whose sentences have marks.
     """
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
@@ -167,29 +166,24 @@ def align_trees(
             "trees: expected sentences of words alone, but this model adds marks, to which "
             "heads would attend as to words; leave roles.trees out"
         )
-
-    def cut(text: str) -> list[str]:
-        return segmenter.pieces(clean(text))
-
-    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+    dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:
-        counts["sentences_read"] += 1
-        pieces = _cut_running(tree, segmenter) if running else list(map(cut, tree.tokens))
-        reason, dropped = _unfit(tree, pieces)
-        if reason:
-            counts[f"dropped_{dropped}"] += 1
-            example = f"sentence {tree.sentence}: {reason}"
-            continue
-        aligned.append(AlignedTree(tree.sentence, pieces, tree.arcs))
-        flat = [piece for token in pieces for piece in token]
-        counts.update(sentences=1, tokens=len(pieces), pieces=len(flat))
-        counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
-        counts["unknown_pieces"] += segmenter.vocabulary.ids(flat).count(UNK)
-        counts["cut_like_text"] += tree.text is not None and cut(tree.text) == flat
+        if running:
+            pieces = _cut_running(tree, segmenter)
+        else:
+            pieces = [segmenter.pieces(clean(token)) for token in tree.tokens]
+        if reason := _unfit(tree, pieces):
+            dropped[f"dropped_{reason}"] += 1
+            example = f"sentence {tree.sentence}: {UNFIT[reason]}"
+        else:
+            aligned.append(AlignedTree(tree.sentence, pieces, tree.arcs))
+    read = len(aligned) + dropped.total()
     if not aligned:
-        raise UserError(f"no sentence is left of {counts['sentences_read']}; the last: {example}")
-    return aligned, counts
+        raise UserError(f"no sentence is left of {read}; the last: {example}")
+    tokens = sum(len(tree.pieces) for tree in aligned)
+    kept = {"sentences_read": read, "sentences": len(aligned), "tokens": tokens}
+    return aligned, kept | dict(dropped)
 
 
 def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
@@ -211,18 +205,16 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     return pieces
 
 
-def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
-    """Return why a model cannot read a tree, in words and as a count, or empty texts."""
-    if not tree.tokens:
-        return "it has no word", "empty"
-    if tree.lacks_words:
-        return f"it has no words; {_MERGE}", "wordless"
+def _unfit(tree: Tree, pieces: list[list[str]]) -> str | None:
+    """Return the name in `UNFIT` of the reason why a model cannot read a tree."""
     letters = "".join("".join(tree.tokens).split())
-    if tree.text is not None and "".join(tree.text.split()) != letters:
-        return f"its words do not make up its text {tree.text!r}", "text"
-    if not all(pieces):
-        return "a word has nothing that the model could read", "word"
-    return "", ""
+    reasons = {
+        "empty": not tree.tokens,
+        "wordless": tree.lacks_words,
+        "text": tree.text is not None and "".join(tree.text.split()) != letters,
+        "word": not all(pieces),
+    }
+    return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, str]]) -> str:
@@ -234,7 +226,7 @@ def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, s
 
 
 def write_aligned(
-    path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
+    path: Path, trees: list[AlignedTree], counts: dict[str, int], about: dict[str, Any]
 ) -> None:
     """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`."""
     write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))
