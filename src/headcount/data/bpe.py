@@ -39,6 +39,7 @@ UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
 LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
+_KEYS = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}  # of segmentation.json
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 
 
@@ -181,9 +182,7 @@ def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
         tgt = src if about["joint"] else Vocabulary.load(folder / VOCABULARIES[1])
         return _segmenter(0, about, codes[0], src), _segmenter(1, about, codes[1], tgt)
     except (FileNotFoundError, ValueError, KeyError) as fault:
-        raise UserError(
-            f"{folder}: expected the files that scripts/bpe.py writes: {fault}; run it again"
-        ) from None
+        raise UserError(f"{folder}: expected files of scripts/bpe.py ({fault}); run it") from None
 
 
 def _segmenter(
@@ -201,17 +200,13 @@ def _segmenter(
 
 def read_segmentation(folder: Path) -> dict[str, Any]:
     """Return the content of segmentation.json. Raises UserError if it lacks a key."""
-    path = folder / SEGMENTATION
-    keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}
+    path, advice = folder / SEGMENTATION, "run scripts/bpe.py or scripts/segment.py again"
     try:
         about = read_json(path)
-        if about["unit"] in (UNIT, TOKENIZER_UNIT):
-            keys.add(MARKS)
-        if not keys <= set(about):
-            raise ValueError("a key is missing")
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as fault:
-        raise UserError(
-            f"{path}: expected an object with {', '.join(sorted(keys))} ({fault}); run "
-            "scripts/bpe.py again, or scripts/segment.py for a pretrained model"
-        ) from None
+        marks = {MARKS} if about["unit"] in (UNIT, TOKENIZER_UNIT) else set()
+        lacking = (_KEYS | marks) - about.keys()
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise UserError(f"{path}: expected a segmentation ({fault!r}); {advice}") from None
+    if lacking:
+        raise UserError(f"{path}: expected the keys {', '.join(sorted(lacking))}; {advice}")
     return about

@@ -35,10 +35,8 @@ def read_pairs(text: FoundText, limit: int | None = None) -> list[Example]:
         cells = [row.get(column) for column in COLUMNS]
         for column, cell in zip(COLUMNS, cells, strict=True):
             if not isinstance(cell, str) or (column == "gold_label" and not cell.strip()):
-                raise UserError(
-                    f"{text.shown}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
-                    "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
-                )
+                wanted = ", ".join(COLUMNS)
+                raise UserError(f"{text.shown}:{number}: expected {wanted}, found no {column}")
         if cells[2].strip() != "-":  # the label of a pair on which people did not agree
             pairs.append(Example(cells[0], cells[1], cells[2].strip()))
         if limit is not None and len(pairs) == limit:
@@ -85,10 +83,8 @@ def _rows(text: FoundText) -> Iterator[tuple[int, dict]]:
     for number, line in filled:
         cells = line.split("\t")
         if len(cells) > len(columns):
-            raise UserError(
-                f"{text.shown}:{number}: expected at most {len(columns)} cells, as in the header, "
-                f"found {len(cells)}; take the tab out of the sentence"
-            )
+            wanted = f"expected at most {len(columns)} cells, as in the header"
+            raise UserError(f"{text.shown}:{number}: {wanted}, found {len(cells)}")
         yield number, dict(zip(columns, cells, strict=False))
 
 

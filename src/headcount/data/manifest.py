@@ -77,10 +77,8 @@ def find_file(manifest: Path, row: Row) -> FoundText:
         raise UserError(f"{path}: this raw file is missing; delete {manifest} and run again")
     actual = _sha256(path, path.stat().st_mtime_ns)
     if actual != row["sha256"]:
-        raise UserError(
-            f"{path}: changed since its download. Expected SHA-256 {row['sha256']}, found {actual}."
-            f" Delete {manifest} and run again."
-        )
+        change = f"changed since its download, from SHA-256 {row['sha256']} to {actual}"
+        raise UserError(f"{path}: {change}; delete {manifest} and run again")
     ways = {key: row[key] for key in FoundText._fields if key in row}
     return FoundText(path, **ways)
 
@@ -95,7 +93,5 @@ def _side(manifest: Path, listed: Mapping[str, Any], split: str, language: str) 
     if language in listed.get(split, {}):
         return listed[split][language]
     known = "; ".join(f"{name}: {', '.join(sides)}" for name, sides in listed.items())
-    raise UserError(
-        f"{manifest}: expected the split {split!r} in the language {language!r}, found {known}. "
-        "Check the pair, the test sets and config/corpora.yaml."
-    )
+    wanted = f"the split {split!r} in the language {language!r}"
+    raise UserError(f"{manifest}: expected {wanted}, found {known}; see config/corpora.yaml")

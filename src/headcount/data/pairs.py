@@ -53,20 +53,16 @@ def _csv(text: FoundText) -> Iterator[str]:
 
 def _column(rows: Iterator[tuple[int, list[str]]], text: FoundText) -> Iterator[str]:
     """Yield one cell of each row. The first row has names if the column is given by a name."""
-    place, hint = text.column, "correct the column or the separator in config/corpora.yaml"
+    place = text.column
     if isinstance(place, str):
         number, names = next(rows, (1, []))
         if place not in names:
             listed = ", ".join(names) or "none"
-            raise UserError(
-                f"{text.name}:{number}: expected a column {place!r}, found {listed}; {hint}"
-            )
+            raise UserError(f"{text.name}:{number}: expected a column {place!r}, found {listed}")
         place = names.index(place) + 1
     for number, cells in rows:
         if len(cells) < place:
-            raise UserError(
-                f"{text.name}:{number}: expected {place} columns, found {len(cells)}; {hint}"
-            )
+            raise UserError(f"{text.name}:{number}: expected {place} columns, found {len(cells)}")
         yield cells[place - 1]
 
 
@@ -122,10 +118,8 @@ class RawSplit:
         total = sum(1 for _ in self._undrawn())
         wanted, seed = self._draw.pairs, self._draw.seed
         if wanted > total:
-            raise UserError(
-                f"{self.shown}: expected at least the {wanted} pairs of draw.{self._split}, found "
-                f"{total}; lower that number in config/corpora.yaml, or add a source"
-            )
+            least = f"the {wanted} pairs of draw.{self._split}"
+            raise UserError(f"{self.shown}: expected at least {least}, found {total}")
         drawn = np.zeros(total, dtype=bool)
         chooser = Stream.PAIRS.generator(seed)
         drawn[chooser.choice(total, wanted, replace=False, shuffle=False)] = True
@@ -155,10 +149,8 @@ class RawSplit:
         """Yield rows, each with True if its times overlap enough."""
         for row, share in zip_longest(rows, overlaps(*self._times)):
             if row is None or share is None:
-                raise UserError(
-                    f"{self.shown}: expected as many pairs as {self._times[0].shown} has lines; "
-                    "get both again, of one release"
-                )
+                lines = f"{self._times[0].shown} has lines"
+                raise UserError(f"{self.shown}: expected as many pairs as {lines}; get both again")
             yield row, share >= self._least
 
     def _taker(self, number: int) -> str:
@@ -186,12 +178,10 @@ class RawSplit:
         sides = list(map(read_segments, texts))
         known = list(zip(texts, sides, strict=True))
         for (one, mine), (other, theirs) in chain(pairwise(known), pairwise(known[::-1])):
-            lacking = [key for key in mine if key not in theirs]
-            if lacking:
-                raise UserError(
-                    f"{self._split}: {shown_key(lacking[0])} and {len(lacking) - 1} more are in "
-                    f"{one.name} and missing in {other.name}; get both again"
-                )
+            if lacking := [key for key in mine if key not in theirs]:
+                keys = f"{shown_key(lacking[0])} and {len(lacking) - 1} more"
+                places = f"are in {one.name} and missing in {other.name}"
+                raise UserError(f"{self._split}: {keys} {places}; get both again")
         yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
 
 
@@ -206,10 +196,8 @@ def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
         wanted = tuple(line.split("\t"))
         share = next((share for link, share in known if link == wanted), None)
         if share is None:
-            raise UserError(
-                f"{ids.name}:{number}: expected the link of {' '.join(wanted)} in {links.shown}, "
-                "found none in the order of its pairs; get both again, of one release"
-            )
+            link = f"the link of {' '.join(wanted)} in {links.shown}"
+            raise UserError(f"{ids.name}:{number}: expected {link}, found none; get both again")
         yield share
 
 

@@ -63,7 +63,5 @@ def load_parser(language: str, models: Path) -> Any:
     except _DAMAGED as fault:
         if lacks_memory(fault):
             raise
-        raise EnvironmentFault(
-            f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
-            f"{fault}; check the language and the network"
-        ) from fault
+        lack = f"stanza has no models for {language!r} in {models}, nor can fetch them"
+        raise EnvironmentFault(f"{lack}: {fault}") from fault

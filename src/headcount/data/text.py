@@ -98,10 +98,8 @@ class PairFilter:
         `duplicates` and `overlap` may drop any share. Messages name `files`.
         """
         if not self._with_words:
-            raise UserError(
-                f"{files}: no pair with words on both sides remains of {self.pairs}; dropped: "
-                f"{self.dropped}. Check the files and the text settings."
-            )
+            rest = f"no pair with words on both sides remains of {self.pairs}"
+            raise UserError(f"{files}: {rest}; dropped: {self.dropped}")
         most = self._settings.max_dropped
         for name, dropped in self.dropped.items():
             # A quotient, so that the share in the message is enough.
@@ -109,9 +107,8 @@ class PairFilter:
                 share = math.ceil(100 * dropped / self.pairs) / 100
                 raise UserError(
                     f"{files}: the filter {name} would leave out {dropped} of {self.pairs} "
-                    f"training pairs, the first of them pair {self._first[name]}; "
-                    f"text.max_dropped allows a share of {most}. Check these pairs; if the loss is "
-                    f"meant, set text.max_dropped to {share}."
+                    f"training pairs, the first of them pair {self._first[name]}; check them, or "
+                    f"raise text.max_dropped from {most} to {share}."
                 )
 
     def _seen_before(self, pair: _Pair) -> bool:

@@ -162,10 +162,7 @@ def align_trees(
     """
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
-        raise UserError(
-            "trees: expected sentences of words alone, but this model adds marks, to which "
-            "heads would attend as to words; leave roles.trees out"
-        )
+        raise UserError("this model adds marks, which are no words; leave roles.trees out")
     dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:

@@ -147,10 +147,8 @@ def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> b
     """Return True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault without jieba."""
     uses = unsegmented_scripts == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
-        raise EnvironmentFault(
-            "bpe.unsegmented_scripts: jieba finds the words of Chinese and is not installed; "
-            "pip install -e '.[zh]', or take characters"
-        )
+        advice = "pip install -e '.[zh]', or take characters"
+        raise EnvironmentFault(f"bpe.unsegmented_scripts: jieba is not installed; {advice}")
     return uses
 
 

@@ -77,10 +77,9 @@ def _own_files(folder: Path) -> dict[str, None]:
 
 def _check_weights(place: str, names: list[str]) -> None:
     if WEIGHTS not in names:
-        raise UserError(
-            f"{place}: expected weights as {WEIGHTS}, found {', '.join(names) or 'none'}; pickled "
-            "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
-        )
+        listed = ", ".join(names) or "none"
+        advice = "pickled weights can run code; save the model as safetensors"
+        raise UserError(f"{place}: expected weights as {WEIGHTS}, found {listed}; {advice}")
 
 
 def check_record(folder: Path) -> None:
@@ -90,7 +89,5 @@ def check_record(folder: Path) -> None:
         path = folder / name
         actual = sha256(path) if path.is_file() else "no such file"
         if actual != expected:
-            raise UserError(
-                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
-                f"{actual}; delete {record} and run the same command again"
-            )
+            change = f"changed since it was fetched, from SHA-256 {expected} to {actual}"
+            raise UserError(f"{path}: {change}; delete {record} and run the same command again")

@@ -94,10 +94,8 @@ def _write(answer: requests.Response, partial: Path, known: bool) -> None:
         raise EnvironmentFault(f"{answer.url}: sent another part than requested; starting anew")
     length = answer.headers.get("Content-Length")
     if length is None and not known and not answer.raw.chunked:
-        raise EnvironmentFault(
-            f"{answer.url}: neither its size nor its checksum is known, so a cut would not show; "
-            "fetch it by hand, and put it into a mirror"
-        )
+        lack = "neither its size nor its checksum is known, so a cut would not show"
+        raise EnvironmentFault(f"{answer.url}: {lack}; put the file into a mirror")
     total, name = start + int(length) if length else None, partial.name.removeprefix(".fetched-")
     shown = {"desc": name, "initial": start, "total": total, "disable": not sys.stderr.isatty()}
     with (
@@ -144,10 +142,8 @@ def record(lock: Path, address: str, sha256: str, size: int) -> None:
         mine = Recorded(sha256=sha256, bytes=size, date=f"{datetime.now(UTC):%Y-%m-%d}")
         theirs = known.setdefault(address, mine)
         if theirs.sha256 != sha256:
-            raise UserError(
-                f"{address}: fetched twice at once, with different content: SHA-256 {sha256} and "
-                f"{theirs.sha256}; run it again"
-            )
+            sums = f"SHA-256 {sha256} and {theirs.sha256}"
+            raise UserError(f"{address}: fetched twice at once, with different {sums}; run again")
         rows = {url: file.model_dump() for url, file in sorted(known.items())}
         write_text(lock, _HEAD + yaml.safe_dump(rows, sort_keys=False))
 
