@@ -15,7 +15,7 @@ from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, arriving_lines
+from headcount.data.lines import arriving_lines
 from headcount.data.text import clean, read_clean
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
@@ -116,9 +116,9 @@ def translate_file(
 
 def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     """Write one detokenised translation per line of a stream, as soon as it has arrived."""
-    tally, counts, shown = LineTally(), Counter(), "standard input"
-    for arrived in arriving_lines(source, shown, tally):
-        lines = [clean(line, tally) for line in arrived]
+    counts, shown = Counter(), "standard input"
+    for arrived in arriving_lines(source, shown):
+        lines = list(map(clean, arrived))
         first = counts["sentences"] + 1
         translations, some = translate_lines(search, lines, place=shown, first=first)
         out.write("".join(f"{line}\n" for line in translations).encode())

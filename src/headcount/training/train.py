@@ -184,7 +184,7 @@ class Trainer:
         loss, slope = self._step(losses, batches, slopes)
         if slopes:
             self.head_mask.learn(torch.tensor(slope))
-        tokens = target_tokens + sum(batch.source_tokens for batch in batches)
+        tokens = target_tokens + sum(sum(batch.src_lengths) for batch in batches)
         self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
         if is_first() and self.progress.update in self.settings.keep_updates:
             now = dict(self.model.named_parameters()) | self.average.between(self.weights)

@@ -23,6 +23,7 @@ from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.heads import ClassifierSettings
 from headcount.base.settings.section import nearest
 from headcount.data.entailment import Example, read_pairs
+from headcount.data.lines import FoundText
 from headcount.model.machine import pick_device
 from headcount.model.transformer import first_device
 from headcount.scoring.bootstrap import Difference, compare_classifiers
@@ -140,7 +141,7 @@ def write_classifier_ablation(
     `mismatched`. Importance is measured on dev, pruning scored on matched. Raises UserError for
     unknown labels.
     """
-    tests = {test: read_pairs(path, settings.pairs) for test, path in files.items()}
+    tests = {test: read_pairs(FoundText(path), settings.pairs) for test, path in files.items()}
     for pairs in tests.values():
         classifier.gold(pairs)  # refuse labels before any work
     single = out / "classifier_ablation.csv"

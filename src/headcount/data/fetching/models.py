@@ -37,7 +37,7 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
         for file, expected in files.items():
             own = f"{given.path}/{file}" if given.path else None
             url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
-            raw = RawFile(file, url, own, expected, entry="config/models.yaml")
+            raw = RawFile(file, url, own, expected)
             fetch_file(name, raw, folder / file, LOCK)
     listed, sums = folder / _LISTED, {name: sha256(folder / name) for name in names}
     for old in set(read_json(listed) if listed.exists() else []) - sums.keys():
@@ -80,11 +80,10 @@ def _own_files(folder: Path) -> dict[str, None]:
 
 
 def _check_weights(place: str, names: list[str]) -> None:
-    if not fnmatch.filter(names, "*.safetensors"):
-        raise UserError(
-            f"{place}: expected weights as {WEIGHTS}, found {', '.join(names) or 'none'}; pickled "
-            "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
-        )
+    if WEIGHTS not in names:
+        listed = ", ".join(names) or "none"
+        advice = "pickled weights can run code; save the model as safetensors"
+        raise UserError(f"{place}: expected weights as {WEIGHTS}, found {listed}; {advice}")
 
 
 def check_record(folder: Path) -> None:
@@ -94,7 +93,5 @@ def check_record(folder: Path) -> None:
         path = folder / name
         actual = sha256(path) if path.is_file() else "no such file"
         if actual != expected:
-            raise UserError(
-                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
-                f"{actual}; delete {record} and run the same command again"
-            )
+            change = f"changed since it was fetched, from SHA-256 {expected} to {actual}"
+            raise UserError(f"{path}: {change}; delete {record} and run the same command again")
