@@ -69,7 +69,7 @@ _SHARED: dict[str, dict[str, Any]] = dict([
          choices=get_args(_UNSPACED.annotation), default=_UNSPACED.default),
     flag("--src-lang", "source language, such as en"),
     flag("--tgt-lang", "target language, such as de"),
-    flag("--run", "gates-all-l0.01, impt-12.5%%, … or settings of a run as JSON"),
+    flag("--run", "settings of a run, such as {method: random, heads: 6}"),
     path("--state", "folder of unfinished states"),
     flag("--save-seconds", "time between two saved states", type=float, default=30),
     path("--out-folder", "folder to write into"),

@@ -143,8 +143,7 @@ def _located(item: Any, given: Any, schema: Schema) -> tuple[KeyPath, str]:
         return (deeper, rest) if _exists(deeper, given) or schema.at(deeper) else (path, message)
     if item["type"] == "missing":
         return path, message
-    inside = last and last not in path[-1:] and schema.at((*path, last))  # of a run's short name
-    return path, f"{f'{last}: ' if inside else ''}{message}, found {shown(item['input'])}"
+    return path, f"{message}, found {shown(item['input'])}"
 
 
 def _path(item: Any, given: Any) -> KeyPath:

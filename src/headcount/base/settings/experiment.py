@@ -25,19 +25,20 @@ from headcount.base.settings.pretrained import (
     FineTuningSettings,
 )
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, labels
+from headcount.base.settings.runs import PrunedRuns, TrainingRuns, labels
 from headcount.base.settings.section import (
     NAME,
     Faults,
     Resources,
     Section,
     each_once,
+    nearest,
     parse_pair,
     refuse,
     require,
 )
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 
 _OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 
@@ -50,15 +51,13 @@ def _check_pair(text: str) -> str:
 
 
 def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
-    """Return the section with runs as paths name them, all of them trained."""
-    if not {"model", "runs", "train"} <= set(info.data):
-        return ablation
-    runs, trained = counted(ablation.runs, info), labels(info.data["runs"])
-    strange = sorted({*labels(runs)} - {*trained})
-    unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
-    refuse((f"runs: {strange}: expected some of {trained}", strange))
-    refuse(("updates: expected some of train.keep_updates", unsaved))
-    return ablation.model_copy(update={"runs": each_once(runs)})
+    if {"runs", "train"} <= set(info.data):
+        unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
+        refuse(("updates: expected some of train.keep_updates", unsaved))
+        trained = labels(info.data["runs"])
+        for name in ablation.runs:
+            refuse((f"runs: no run {name!r}; {nearest(name, trained)}", name not in trained))
+    return ablation
 
 
 PairName = Annotated[str, AfterValidator(_check_pair)]
@@ -83,11 +82,10 @@ class Experiment(Section):
     bpe: BpeSettings = BpeSettings()
     model: ExperimentModel = ExperimentModel()
     runs: TrainingRuns = Field(["baseline"], min_length=1)
-    """Training runs, for every pair and seed. A run is a mapping (keys below) or its short name:
-    `baseline`, `random-<N>`, `impt-<N>`, with other keys behind it; N is a count or a share."""
+    """Training runs, for every pair and seed: `baseline`, or a mapping (keys below)."""
     pruned: PrunedRuns = []
-    """Pruned runs, for every pair and seed. A run is a mapping (keys below) or its short name, as
-    in `gates-<scope>-l<λ>`. Every scope and start needs its control, λ = 0."""
+    """Pruned runs, for every pair and seed: mappings (keys below). Every scope and start needs its
+    control, λ = 0."""
     train: TrainSettings = TrainSettings()
     decode: TranslateSettings = TranslateSettings()
     importance: ImportanceSettings = ImportanceSettings()
@@ -125,7 +123,7 @@ class Experiment(Section):
 
     def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
-        late = [label(run) for run in self.runs if run.rule_from >= self.train.updates]
+        late = [run.label for run in self.runs if run.rule_from >= self.train.updates]
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
@@ -139,9 +137,9 @@ class Experiment(Section):
         if self.model.imported is None:
             return
         other = sorted(self.bpe.model_fields_set - {"unsegmented_scripts"})
-        fresh = [label(run) for run in self.runs if run.attention_heads]
-        fresh += [label(run) for run in self.pruned if run.from_none]
-        trained = [label(run) for run in self.runs if run != BASELINE]
+        fresh = [run.label for run in self.runs if run.attention_heads]
+        fresh += [run.label for run in self.pruned if run.from_none]
+        trained = [run.label for run in self.runs if run != BASELINE]
         frozen, advice = self.model.frozen, "set model.fine_tune: true"
         yield f"bpe: {other}: the imported model has its own subwords", other
         yield "text.normal_form: expected none", self.text.normal_form != "none"

@@ -1,10 +1,9 @@
 """Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
-`label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
-short names: in a file, and `--run`. Programs read the settings in `run.json`.
+Labels such as `impt-6-p0.5` are written, as in paths, and never read: files and `--run` have the
+settings.
 """
 
-import re
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -13,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Faults, Section, nearest, refuse
+from headcount.base.settings.section import Faults, Section, refuse
 
 _ALL = frozenset({"baseline", "random", "importance"})
 _MASKS = _ALL - {"baseline"}
@@ -36,19 +35,9 @@ VARIANTS: dict[str, tuple[str, frozenset[str]]] = {
 """Keys of a training run in the order of labels: letters before the value, methods with the key."""
 
 _WORDS = {"importance": "impt"}  # in labels, for methods that have another name there
-_NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
 
 
-class NamedSettings(Section):
-    """A run that people may write as a short name."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return cls._read_name(given) if isinstance(given, str) else given
-
-
-class RunSettings(NamedSettings):
+class RunSettings(Section):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "importance"]
@@ -93,7 +82,7 @@ class RunSettings(NamedSettings):
 
     @property
     def label(self) -> str:
-        """The short name, as in paths: `impt-6-p0.5`."""
+        """The name in paths and tables: `impt-6-p0.5`."""
         parts = [_WORDS.get(self.method, self.method)]
         for key, value in self._given.items():
             parts.append(VARIANTS[key][0] + ("" if value is True else written(value)))
@@ -143,46 +132,17 @@ class RunSettings(NamedSettings):
         refuse((f"run {run.label!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
+    @model_validator(mode="before")
     @classmethod
-    def _read_name(cls, text: str) -> dict[str, Any]:
-        word, heads, share, end = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
-        settings: dict[str, Any] = {"method": "importance" if word == "impt" else word}
-        settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
-        for part in end.split("-")[1:]:
-            letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
-            key = letters and next(
-                (key for key, (before, _) in VARIANTS.items() if before == letters), ""
-            )
-            value = number(digits) if digits else True
-            if not key:
-                key = "exclude_kind" if "spare_" in part else "unit"
-                value = part.removeprefix("spare_")
-            refuse((f"expected {key} once, found {text!r}", key in settings))
-            settings[key] = value
-        return settings
+    def _read_baseline(cls, given: Any) -> Any:
+        form = "expected baseline, or a mapping such as {method: random, heads: 6}"
+        refuse((f"{form}, found {given!r}", isinstance(given, str) and given != "baseline"))
+        return {"method": given} if given == "baseline" else given
 
 
 BASELINE = RunSettings(method="baseline")
 
 
-def label(run: Any) -> str:
-    """Return the short name of a training run or a pruned run, as in paths and tables."""
-    return run.label
-
-
 def written(value: float | str) -> str:
     """Return a value as names have it: numbers in plain decimal digits."""
     return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
-
-
-def number(text: str) -> int | float:
-    """Return the number that a name has."""
-    return float(text) if "." in text else int(text)
-
-
-def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
-    """Return the groups of a short name. Raises ValueError with the nearest of the `forms`."""
-    if match := pattern.fullmatch(text):
-        return match.groups()
-    hint = nearest(text, forms)
-    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
