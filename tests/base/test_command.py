@@ -33,8 +33,8 @@ def raising(fault):
     [
         (UserError("a.yaml:3: x: unknown key"), 2, "error: a.yaml:3: x: unknown key"),
         (EnvironmentFault("no GPU"), 3, "error: no GPU"),
-        (MISNAMED, 2, "error: /x.json: No such file or directory; correct the name"),
-        (FULL, 3, "error: /x/weights: No space left on device; make room on the disk"),
+        (MISNAMED, 2, "error: /x.json: No such file or directory"),
+        (FULL, 3, "error: /x/weights: No space left on device"),
         (LOG_FULL, 3, "error: standard output, or a file without a name: No space left on device"),
         (MemoryError(), 3, "out of memory (MemoryError); lower the sizes of the model or of the"),
         (Interrupted(signal.SIGTERM), 143, "the same command goes on from here"),
@@ -75,9 +75,9 @@ SYNTHETIC = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pair
         (
             "attention_map",
             ("--weights", "maps.json", "--out", f"{'a' * 300}.svg"),
-            "too long; take",
+            "too long",
         ),
-        ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists; expected a"),
+        ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists"),
         ("synthetic", (*SYNTHETIC, "--out", "other.json"), "a file named manifest.json"),
     ],
 )

@@ -206,7 +206,6 @@ def test_f03_f05_x01_x02_x08_a_fault_names_line_and_key(tmp_path, row):
         f"{HUB}, path: own, {FILES}",
         HUB,
         f"{HUB}, files: {{config.json: {SHA256}}}",
-        f"{HUB}, files: {{pytorch_model.bin: {SHA256}, model.safetensors: {SHA256}}}",
         f"{HUB}, files: {{model.safetensors: null}}",
         f"{HUB}, files: {{model.safetensors: 1b}}",
         f"{HUB}, files: {{../model.safetensors: {SHA256}}}",

@@ -49,7 +49,5 @@ def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as fault:
-        lacks = isinstance(fault, ModuleNotFoundError) and fault.name == name
-        reason = "it not installed" if lacks else f"that it cannot be imported ({fault})"
-        message = f"{wanted}: expected the package {name}, found {reason}; {remedy}"
+        message = f"{wanted}: expected the package {name} ({fault}); {remedy}"
         raise EnvironmentFault(message) from fault

@@ -29,7 +29,7 @@ FORMAT = 1
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
     """Write tensors as safetensors, whole or not at all."""
     contiguous = {name: weight.detach().contiguous() for name, weight in weights.items()}
-    with whole_file(path, sum(weight.nbytes for weight in contiguous.values())) as part:
+    with whole_file(path) as part:
         try:
             safetensors.torch.save_file(contiguous, part)
         except safetensors.SafetensorError as fault:
