@@ -176,7 +176,7 @@ def test_an_edit_is_seen_whatever_size_and_times_say(project, tmp_path):
 
 def test_another_way_of_looking_forgets_what_was_kept(project, monkeypatch):
     first = project.code()
-    monkeypatch.setattr(fingerprint, "_own_text", lambda: "another module")
+    monkeypatch.setattr(fingerprint, "_OWN_TEXT", "another module")
     monkeypatch.setattr(fingerprint, "_canonical", lambda tree: "all the same")
     assert project.code()[FIRST] != first[FIRST]
 

@@ -167,8 +167,6 @@ def test_a_start_keeps_the_dropout_that_its_model_has():
         run = read_run_flag(f"{{{keys}, {start}}}", PrunedSettings, model)
         assert run.label == f"{name}-from-random-5-d0.2" and run.start == "random-5-d0.2"
         assert run.control.label == "gates-all-l0-from-random-5-d0.2"
-    with pytest.raises(UserError, match="--run: .*scratch"):
-        read_run_flag("{method: gates, lambda: 1}", PrunedSettings, model, "scratch")
 
 
 @pytest.mark.parametrize("text", ["random-6", "{method: random", "[]", "6", "{method: drawn}"])
@@ -200,7 +198,6 @@ def test_lists_in_a_mapping_stand_for_runs_in_their_order():
     assert labels(found.pruned) == [
         f"gates-all-l{n}{end}" for end in after for n in ("0", "0.000001")
     ]
-    assert found.model_dump()["runs"] == labels(found.runs)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from headcount.base.settings.pretrained import (
     FineTuningSettings,
 )
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.runs import PrunedRuns, TrainingRuns, labels
+from headcount.base.settings.runs import PrunedRuns, Runs, labels
 from headcount.base.settings.section import (
     NAME,
     Faults,
@@ -50,16 +50,6 @@ def _check_pair(text: str) -> str:
         raise ValueError(str(fault)) from None
 
 
-def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
-    if {"runs", "train"} <= set(info.data):
-        unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
-        refuse(("updates: expected some of train.keep_updates", unsaved))
-        trained = labels(info.data["runs"])
-        for name in ablation.runs:
-            refuse((f"runs: no run {name!r}; {nearest(name, trained)}", name not in trained))
-    return ablation
-
-
 PairName = Annotated[str, AfterValidator(_check_pair)]
 Seed = Annotated[int, Field(ge=1, le=10**9)]
 
@@ -81,7 +71,7 @@ class Experiment(Section):
     text: TextSettings = TextSettings()
     bpe: BpeSettings = BpeSettings()
     model: ExperimentModel = ExperimentModel()
-    runs: TrainingRuns = Field(["baseline"], min_length=1)
+    runs: Runs = Field(["baseline"], min_length=1)
     """Training runs, for every pair and seed: `baseline`, or a mapping (keys below)."""
     pruned: PrunedRuns = []
     """Pruned runs, for every pair and seed: mappings (keys below). Every scope and start needs its
@@ -90,7 +80,7 @@ class Experiment(Section):
     decode: TranslateSettings = TranslateSettings()
     importance: ImportanceSettings = ImportanceSettings()
     masking: MaskingSettings = MaskingSettings()
-    ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = AblationSettings()
+    ablation: AblationSettings = AblationSettings()
     measures: MeasuresSettings = MeasuresSettings()
     gates: GatesSettings = GatesSettings()
     subset: SubsetSettings = SubsetSettings()
@@ -123,15 +113,30 @@ class Experiment(Section):
 
     def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
-        late = [run.label for run in self.runs if run.rule_from >= self.train.updates]
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
-        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
+        yield from self._run_faults()
         yield from self._import_faults()
+
+    def _run_faults(self) -> Faults:
+        trained = labels(self.runs)
+        late = [run.label for run in self.runs if run.rule_from >= self.train.updates]
+        other = [run.label for run in self.runs if run.attention_heads is not None]
+        unsaved = {*self.ablation.updates} - {*self.train.keep_updates}
+        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
+        yield f"runs: {other} need the run 'baseline'", other and BASELINE not in self.runs
+        for run in self.pruned:
+            start = BASELINE if run.from_none else run.init_from
+            needed = [start] * (start not in self.runs)
+            needed += [other for other in (run.gates_run, run.control) if other not in self.pruned]
+            yield f"pruned: {run.label!r} needs the runs {labels(needed)}; add them", needed
+        for name in self.ablation.runs:
+            yield f"ablation.runs: no run {name!r}; {nearest(name, trained)}", name not in trained
+        yield "ablation.updates: expected some of train.keep_updates", unsaved
 
     def _import_faults(self) -> Faults:
         if self.model.imported is None:

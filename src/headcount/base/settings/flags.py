@@ -58,11 +58,10 @@ def run_as_flag(run: Run) -> str:
     return run.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
-def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods: str) -> AnyRun:
+def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings) -> AnyRun:
     """Return the run that `--run` has, as YAML or JSON, for a model.
 
-    A pruned run starts from `model`, so its start keeps its dropout. Raises UserError
-    for a run of other methods than `methods`, if any are given.
+    A pruned run starts from `model`, so its start keeps its dropout.
     """
     named = checked(kind, read_value(text, "--run"), lambda path: f"--run: {keyed(path)}")
     try:
@@ -72,8 +71,6 @@ def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods:
     if isinstance(run, PrunedSettings) and not run.from_none:
         start = run.init_from.model_copy(update={"dropout": named.init_from.dropout})
         run = run.model_copy(update={"init_from": start})
-    if methods and run.method not in methods:
-        raise UserError(f"--run: expected method {' or '.join(methods)}, found {run.label}")
     return run
 
 

@@ -9,7 +9,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainSerializer,
     ValidationInfo,
 )
 
@@ -140,27 +139,11 @@ def _list_of(kind: type[Section]) -> Any:
     """Return the type of a list whose entries stand for one run or several."""
     several = BeforeValidator(expand, json_schema_input_type=kind)
     entry = Annotated[list[kind], several, AfterValidator(counted)]
-    return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
-
-
-def _check_trained(runs: list[RunSettings]) -> list[RunSettings]:
-    other = [run.label for run in runs if run.attention_heads is not None]
-    refuse((f"{other} need the run 'baseline' in `runs`", other and BASELINE not in runs))
-    return runs
-
-
-def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
-    for run in pruned if {"model", "runs"} <= set(info.data) else []:
-        starts, start = info.data["runs"], BASELINE if run.from_none else run.init_from
-        needed = [start] * (start not in starts)
-        needed += [other for other in (run.gates_run, run.control) if other not in pruned]
-        refuse((f"{run.label!r} needs the runs {labels(needed)}; add them", needed))
-    return pruned
+    return Annotated[list[entry], AfterValidator(_flat)]
 
 
 Runs = _list_of(RunSettings)
-TrainingRuns = Annotated[Runs, AfterValidator(_check_trained)]
-PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]
+PrunedRuns = _list_of(PrunedSettings)
 
 
 def write_run(folder: Path, run: Run) -> None:
