@@ -12,7 +12,7 @@ import pytest
 import torch
 from script_runner import run_script
 
-from headcount.base import command, ending
+from headcount.base import command
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 
 MISNAMED = FileNotFoundError(errno.ENOENT, "No such file or directory", "/x.json")
@@ -155,27 +155,6 @@ def test_a_job_ends_when_its_parent_is_killed():
     while _runs(child) and time.monotonic() < end:
         time.sleep(0.01)
     assert not _runs(child)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
-@pytest.mark.parametrize("engine", ["1999999999", "yes"])
-def test_x14_a_job_of_another_engine_does_not_start_and_says_why(engine, monkeypatch, capsys):
-    """The engine is gone already, or the variable is left in a person's shell."""
-    monkeypatch.setenv("HEADCOUNT_JOB", engine)
-    monkeypatch.setattr(ending, "die_with_parent", lambda: None)  # this process has other work
-    with pytest.raises(SystemExit) as left:
-        command.run(pytest.fail)
-    assert left.value.code == 3
-    printed = capsys.readouterr().err
-    assert "HEADCOUNT_JOB: expected the id of the process that started this command" in printed
-    assert f"found '{engine}'" in printed and "unset HEADCOUNT_JOB" in printed
-    assert len(printed.splitlines()) == 1
-
-
-def test_x14_help_is_given_whatever_the_shell_holds(monkeypatch, capsys):
-    monkeypatch.setenv("HEADCOUNT_JOB", "yes")
-    assert run_script("report", ["--help"]) == 0
-    assert "usage: report.py" in capsys.readouterr().out
 
 
 def _runs(process: int) -> bool:

@@ -30,7 +30,8 @@ def run(main: Callable[[], None]) -> None:
     """
     try:
         fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
-        _die_with_engine()
+        if os.environ.get(ENGINE) == str(os.getppid()):  # not so where srun starts the job
+            die_with_parent()
         main()
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -87,23 +88,3 @@ def die_with_parent() -> None:
 def has_engine() -> bool:
     """Return True if Snakemake or DVC started this command, and records its outputs at its end."""
     return bool(os.environ.get(ENGINE))
-
-
-def _die_with_engine() -> None:
-    """Have Linux kill this process with the engine that started it.
-
-    The engine's process id is in HEADCOUNT_JOB. Another parent means that the engine has ended:
-    raises EnvironmentFault then, but for a question about flags. SLURM ends what srun starts.
-    """
-    engine = os.environ.get(ENGINE)
-    if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        return
-    if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
-        return
-    die_with_parent()
-    if engine != str(os.getppid()):
-        raise EnvironmentFault(
-            "HEADCOUNT_JOB: expected the id of the process that started this command, found "
-            f"{engine[:20]!r}. Snakemake and DVC set it for their jobs: theirs has ended, or the "
-            "variable is left in this shell; then: unset HEADCOUNT_JOB"
-        )
