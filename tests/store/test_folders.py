@@ -93,7 +93,7 @@ def test_f33_weights_of_another_model(folder, changes, name):
 @pytest.mark.parametrize("name", ["weights.safetensors", "model.json"])
 def test_a_missing_file(folder, name):
     (folder / name).unlink()
-    with pytest.raises(UserError, match=rf"{name}: expected .*, found none"):
+    with pytest.raises(UserError, match=f"{name}: "):
         ModelFolder(folder).load()
 
 

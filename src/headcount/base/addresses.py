@@ -77,12 +77,11 @@ class HeadGrid:
 
     def index(self, head: Head) -> int:
         """Return the flat position of a head. Raises UserError if this model has no such head."""
-        counts = self.counts.get(head.kind, ())
-        if not 0 <= head.layer < len(counts) or not 0 <= head.head < counts[head.layer]:
-            known = f"{head.kind} has layers of {', '.join(map(str, counts))} heads"
-            known = known if counts else f"attention types are {', '.join(KINDS)}"
+        heads = self.heads()
+        if head not in heads:
+            known = f"numbers of heads by layer are {dict(self.counts)}"
             raise UserError(f"head {head.name()} does not exist; {known}")
-        return self.span(head.kind, head.layer).start + head.head
+        return heads.index(head)
 
     def closed_layers(self, mask: "np.ndarray") -> list[str]:
         """Return names such as 'enc_self.0' of the layers whose heads a mask removes completely."""

@@ -1,6 +1,9 @@
 """Faults that are not bugs. A message says what was expected, what was found, where, what to do."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 
@@ -30,6 +33,19 @@ def lacks_memory(fault: BaseException) -> bool:
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
     full = isinstance(fault, RuntimeError) and any(part in str(fault) for part in words)
     return full or isinstance(fault, MemoryError)
+
+
+_DAMAGES = (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+
+
+@contextmanager
+def reading(path: Path, maker: str) -> Iterator[None]:
+    """Raise UserError, which names what makes the file, if a file is missing or damaged."""
+    try:
+        yield
+    except _DAMAGES as fault:
+        reason = repr(fault).partition("\n")[0]
+        raise UserError(f"{path}: damaged or missing ({reason}); make it by {maker}") from fault
 
 
 class Interrupted(HeadcountError):

@@ -4,7 +4,6 @@ A list is text with one address per line, counted from 0, such as enc_self.0.3.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_csv, write_csv
 
 COLUMNS = ("kind", "layer", "head", "statistic", "value")
-_ADDRESS = re.compile(r"(\w+)\.(\d{1,6})\.(\d{1,6})")
 _REMEDY = "this file belongs to another model; make it again"
 
 Statistics = Mapping[str, Sequence[float] | np.ndarray]  # one value per head, by name
@@ -74,10 +72,8 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
     and a head listed twice.
     """
     heads: list[Head] = []
-    try:
+    with reading(path, "saving text as UTF-8"):
         lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as fault:
-        raise UserError(f"{path}: expected UTF-8 text; save the file as UTF-8") from fault
     for number, line in enumerate(lines, start=1):
         if text := line.partition("#")[0].strip():
             head = read_address(text, grid, f"{path}:{number}: {text[:100]}")
@@ -92,16 +88,11 @@ def read_address(text: str, grid: HeadGrid, where: str) -> Head:
 
     Raises UserError, which starts with `where`, for other text and a head that does not exist.
     """
-    match = _ADDRESS.fullmatch(text)
-    if not match:
-        form = "<kind>.<layer>.<head> counted from 0, such as enc_self.0.3"
-        raise UserError(f"{where}: expected the address of a head, {form}")
-    head = Head(match[1], int(match[2]), int(match[3]))
-    try:
-        grid.index(head)
-    except UserError as fault:
-        raise UserError(f"{where}: {fault}") from None
-    return head
+    for head in grid.heads():
+        if head.name() == text:
+            return head
+    form = "<kind>.<layer>.<head> counted from 0, such as enc_self.0.3"
+    raise UserError(f"{where}: expected a head of this model, {form}")
 
 
 def _number(text: str) -> float:
