@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from named_runs import RUNS
 
 from headcount.base.errors import UserError
-from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import read_run_flag, run_as_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.reader import read_value
@@ -198,25 +198,3 @@ def test_lists_in_a_mapping_stand_for_runs_in_their_order():
     assert labels(found.pruned) == [
         f"gates-all-l{n}{end}" for end in after for n in ("0", "0.000001")
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "trained", "pruned"),
-    [
-        (
-            "tiny",
-            2,
-            "gates-all-l0 gates-all-l0.3 scratch-gates-all-l0.3 ranked-gates-all-l0.3"
-            " subset-all-k6",
-        ),
-        ("collapse", 15, ""),
-        (
-            "multi30k_gates",
-            1,
-            " ".join(f"gates-enc_self-l{n}" for n in ("0", "0.01", "0.03", "0.1")),
-        ),
-    ],
-)
-def test_runs_of_the_experiments_in_their_order(name, trained, pruned):
-    found = load_experiment(name, CONFIG)
-    assert (len(found.runs), labels(found.pruned)) == (trained, pruned.split())
