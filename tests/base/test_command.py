@@ -157,6 +157,15 @@ def test_a_job_ends_when_its_parent_is_killed():
     assert not _runs(child)
 
 
+@pytest.mark.parametrize("engine", ["1999999999", "yes"])
+def test_x14_a_variable_left_in_a_shell_changes_nothing(engine, monkeypatch):
+    monkeypatch.setenv("HEADCOUNT_JOB", engine)
+    monkeypatch.setattr(ending, "die_with_parent", pytest.fail)
+    calls = []
+    command.run(lambda: calls.append(1))
+    assert calls == [1]
+
+
 def _runs(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0] != "Z"
