@@ -12,7 +12,7 @@ import pytest
 import torch
 from script_runner import run_script
 
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 
 MISNAMED = FileNotFoundError(errno.ENOENT, "No such file or directory", "/x.json")
@@ -108,7 +108,7 @@ def test_f32_a_log_on_a_full_disk_costs_the_message_but_not_the_exit_code(stream
 
 SAYING = """
 import sys
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.errors import UserError
 def main():
     if sys.argv[1] == "stderr":
@@ -127,7 +127,7 @@ ONE_MAP = json.dumps(
 
 CHILD = """
 import sys, time
-from headcount.base import command
+from headcount.base import command, ending
 def main():
     print("ready", flush=True)
     time.sleep(60)
