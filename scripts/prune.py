@@ -1,4 +1,4 @@
-"""Prune one model in the way that --run names, and write the smaller model.
+"""Prune one model by the method of --run, and write the smaller model.
 
 Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
@@ -10,7 +10,6 @@ from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import label
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -47,14 +46,14 @@ def main(
     given = {name for name in FILES if files[name]}
     given |= {name for name, section in args.sections.items() if section != type(section)()}
     for name in sorted(given.difference(read, ["train"])):
-        raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} has no use for {name.replace('_', '-')}")
     for name in sorted(set(FILES).intersection(read) - given):
-        raise UserError(f"--run: {label(run)} needs --{name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} needs --{name.replace('_', '-')}")
     use_threads(train.threads)
     pair = PairFolder(args.bpe)
     inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
     unread = {name: None for name in args.sections if name not in (*read, "train")}
-    origin = args.origin(*inputs, run=label(run), **unread)
+    origin = args.origin(*inputs, run=run.label, **unread)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     values = {**files, **args.sections, "init_from": start, None: None}
     finish(PruningRun(run, pair, train, session), *map(values.get, read), args.out)

@@ -46,7 +46,7 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
 
 def test_without_what_the_trainer_runs_on_it_says_how_to_install_it(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "accelerate", None)  # as where the extra is not installed
-    with pytest.raises(EnvironmentFault, match=r"accelerate, .* pip install -e '\.\[bert\]'"):
+    with pytest.raises(EnvironmentFault, match=r"accelerate .* pip install -e '\.\[bert\]'"):
         tune(encoder, [], FineTuningSettings(), tmp_path, "out")
     assert not (tmp_path / "out").exists()
 

@@ -14,7 +14,7 @@ import numpy as np
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_csv
 from headcount.base.head_values import COLUMNS as VALUE_COLUMNS
-from headcount.base.head_values import read_head_values, read_in_order
+from headcount.base.head_values import read_head_values, read_numbers
 from headcount.base.ranking import Heads, rank_heads
 from headcount.store.model_folder import ModelFolder, check_measured
 
@@ -54,7 +54,7 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
     values = {name: read_head_values(path, name, grid) for name in ranked}
     fisher = np.zeros((grid.size, grid.size))
     keys = [row[:-1] for row in fisher_rows(fisher, grid)]
-    read = read_in_order(beside(path, "fisher"), COLUMNS["fisher"], keys, _SCRIPT)
+    read = read_numbers(beside(path, "fisher"), COLUMNS["fisher"], keys)
     fisher[tuple(zip(*_pairs(grid), strict=True))] = read
     for file in (path, beside(path, "fisher")):
         check_measured(file, folder.weight_files, _SCRIPT)
@@ -65,7 +65,7 @@ def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
     """Return mean outputs [heads, e] of the model in a folder. Raises UserError for another."""
     grid, width = folder.settings.grid, folder.settings.head_width
     keys = [row[:-1] for row in mean_rows(np.zeros((grid.size, width)), grid)]
-    means = read_in_order(path, COLUMNS["means"], keys, _SCRIPT)
+    means = read_numbers(path, COLUMNS["means"], keys)
     check_measured(path, folder.weight_files, _SCRIPT)
     return means.reshape(grid.size, width)
 

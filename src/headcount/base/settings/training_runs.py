@@ -1,10 +1,9 @@
 """Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
-`label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
-short names: in a file, and `--run`. Programs read the settings in `run.json`.
+Labels such as `impt-6-p0.5` are written, as in paths, and never read: files and `--run` have the
+settings.
 """
 
-import re
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -13,35 +12,32 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Faults, Section, nearest, refuse
+from headcount.base.settings.section import Faults, Section, refuse
 
-_RANDOM = {"method", "dropout", "heads", "share", "cooldown_updates", "start_update"}
-_IMPORTANCE = {"probability", "signed", "unit", "decay", "exclude_kind", "warmup_mask_updates"}
-_KEYS = {
-    "baseline": {"method", "dropout", "attention_heads"},
-    "random": _RANDOM,
-    "importance": _RANDOM | _IMPORTANCE,
+_ALL = frozenset({"baseline", "random", "importance"})
+_MASKS = _ALL - {"baseline"}
+_IMPORTANCE = frozenset({"importance"})
+
+VARIANTS: dict[str, tuple[str, frozenset[str]]] = {
+    "heads": ("", _MASKS),
+    "share": ("", _MASKS),
+    "attention_heads": ("h", frozenset({"baseline"})),
+    "probability": ("p", _IMPORTANCE),
+    "signed": ("signed", _IMPORTANCE),
+    "unit": ("", _IMPORTANCE),
+    "decay": ("ema", _IMPORTANCE),
+    "exclude_kind": ("spare_", _IMPORTANCE),
+    "cooldown_updates": ("rest", _MASKS),
+    "warmup_mask_updates": ("held", _IMPORTANCE),
+    "start_update": ("after", _MASKS),
+    "dropout": ("d", _ALL),
 }
-_METHODS = {"baseline": "baseline", "random": "random", "impt": "importance"}
-# Letters before the value of each key, in the order of names.
-_LETTERS = {
-    **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
-    **{"exclude_kind": "spare_", "cooldown_updates": "rest", "warmup_mask_updates": "held"},
-    **{"start_update": "after", "dropout": "d"},
-}
-_NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
+"""Keys of a training run in the order of labels: letters before the value, methods with the key."""
+
+_WORDS = {"importance": "impt"}  # in labels, for methods that have another name there
 
 
-class NamedSettings(Section):
-    """A run that people may write as a short name."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return cls._read_name(given) if isinstance(given, str) else given
-
-
-class RunSettings(NamedSettings):
+class RunSettings(Section):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "importance"]
@@ -76,7 +72,7 @@ class RunSettings(NamedSettings):
     """So many first updates mask no head (`-after200`); `warmup_mask_updates` begins after them."""
 
     def _faults(self) -> Faults:
-        extra = sorted({*self.model_dump(exclude_defaults=True)} - _KEYS[self.method])
+        extra = [key for key in self._given if self.method not in VARIANTS[key][1]]
         unclear = self.method != "baseline" and (self.heads is None) == (self.share is None)
         both = self.cooldown_updates and self.warmup_mask_updates
         yield f"method {self.method} takes no {' and no '.join(extra)}", extra
@@ -86,14 +82,17 @@ class RunSettings(NamedSettings):
 
     @property
     def label(self) -> str:
-        """The short name, as in paths: `impt-6-p0.5`."""
-        amount = self.heads if self.share is None else self.share
-        parts = [next(word for word, method in _METHODS.items() if method == self.method)]
-        parts += [] if amount is None else [str(amount)]
-        given = self.model_dump(exclude_defaults=True)
-        for key in filter(given.__contains__, _LETTERS):
-            parts.append(_LETTERS[key] + ("" if given[key] is True else written(given[key])))
+        """The name in paths and tables: `impt-6-p0.5`."""
+        parts = [_WORDS.get(self.method, self.method)]
+        for key, value in self._given.items():
+            parts.append(VARIANTS[key][0] + ("" if value is True else written(value)))
         return "-".join(parts)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """Values of keys other than their defaults, in the order of labels."""
+        values = self.model_dump(exclude_defaults=True)
+        return {key: values[key] for key in VARIANTS if key in values}
 
     @property
     def rule_from(self) -> int:
@@ -133,44 +132,17 @@ class RunSettings(NamedSettings):
         refuse((f"run {run.label!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
+    @model_validator(mode="before")
     @classmethod
-    def _read_name(cls, text: str) -> dict[str, Any]:
-        word, heads, share, end = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
-        settings: dict[str, Any] = {"method": _METHODS[word]}
-        settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
-        for part in end.split("-")[1:]:
-            letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
-            key = next((key for key, before in _LETTERS.items() if before == letters), "")
-            value = number(digits) if digits else True
-            if not key:
-                key = "exclude_kind" if "spare_" in part else "unit"
-                value = part.removeprefix("spare_")
-            refuse((f"expected {key} once, found {text!r}", key in settings))
-            settings[key] = value
-        return settings
+    def _read_baseline(cls, given: Any) -> Any:
+        form = "expected baseline, or a mapping such as {method: random, heads: 6}"
+        refuse((f"{form}, found {given!r}", isinstance(given, str) and given != "baseline"))
+        return {"method": given} if given == "baseline" else given
 
 
 BASELINE = RunSettings(method="baseline")
 
 
-def label(run: Any) -> str:
-    """Return the short name of a training run or a pruned run, as in paths and tables."""
-    return run.label
-
-
 def written(value: float | str) -> str:
     """Return a value as names have it: numbers in plain decimal digits."""
     return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
-
-
-def number(text: str) -> int | float:
-    """Return the number that a name has."""
-    return float(text) if "." in text else int(text)
-
-
-def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
-    """Return the groups of a short name. Raises ValueError with the nearest of the `forms`."""
-    if match := pattern.fullmatch(text):
-        return match.groups()
-    hint = nearest(text, forms)
-    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")

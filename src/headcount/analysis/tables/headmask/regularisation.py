@@ -8,6 +8,7 @@ from headcount.analysis.frames import BASE, RUN, Facts, FrameOf, Runs
 from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
 from headcount.analysis.tables.headmask.lock_in import history, locked_in, run_settings
+from headcount.base.settings.training_runs import VARIANTS
 
 ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
@@ -135,10 +136,9 @@ def variants(
     trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
-    settings, alike = (
-        run_settings(trained_runs),
-        ["n", "dropout", "start_update", "cooldown_updates"],
-    )
+    settings = run_settings(trained_runs)
+    keys = [key for key, (_, methods) in VARIANTS.items() if "random" in methods]
+    alike = ["n", *settings.columns.intersection(keys).drop("share")]
     random = settings.loc[settings["method"] == "random", alike].reset_index(names="random")
     settings["cooldown_updates"] = settings["cooldown_updates"].where(
         settings["method"] == "importance", 0
