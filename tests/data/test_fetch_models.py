@@ -70,7 +70,7 @@ def test_a_mirror_replaces_the_hub(hub, tmp_path, monkeypatch):
     assert hub.asked == []
 
 
-def test_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
+def test_x24_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
     unpinned = {key: ENTRY[key] for key in ("hub", "revision")}
     fetch_model("model.bert", unpinned, tmp_path / "model")
     check_record(tmp_path / "model")
@@ -86,6 +86,16 @@ def test_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
         with pytest.raises(UserError, match=words):
             fetch_commit("some/model", revision, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_x24_without_network_the_environment_is_at_fault(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("HEADCOUNT_MIRROR", raising=False)
+    monkeypatch.setattr(transfer, "WAITS", ())
+    monkeypatch.setattr(models, "HUB", "http://127.0.0.1:9")  # nobody listens there
+    entry = json.dumps({"hub": "some/model", "revision": COMMIT})
+    flags = ["--corpus", "model.bert", "--entry", entry, "--out", tmp_path / "manifest.json"]
+    assert run_script("download", flags) == 3
+    assert "127.0.0.1" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_an_own_folder_is_copied_without_pickles_and_code(tmp_path):

@@ -51,7 +51,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
             aside = _emptied_aside(path)
             if path.exists():
                 path.rename(aside)
-            part.rename(path)
+            try:
+                part.rename(path)
+            except OSError:
+                if aside.exists():
+                    aside.rename(path)  # nothing is lost
+                raise
         except BaseException:
             remove_folder(part)
             raise
