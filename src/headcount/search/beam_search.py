@@ -18,6 +18,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.kernels.small import largest
 from headcount.model.layers import Memory
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
@@ -193,8 +194,7 @@ class BeamSearch:
         at_limit = [self.limit[sentence] == length for sentence in self.sentence]
         for row in compress(range(len(logs)), at_limit):  # must end here
             logs[row, :, :EOS] = logs[row, :, EOS + 1 :] = -torch.inf
-        sums = (logs + self.scores[..., None]).flatten(1)
-        values, places = sums.topk(min(2 * self.beam, sums.shape[1]))
+        values, places = largest(logs, self.scores, 2 * self.beam)
         return values, places // logs.shape[2], places % logs.shape[2]
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
