@@ -77,7 +77,7 @@ def test_compiled_layers_learn_the_same_from_batches_of_any_size(
     make, monkeypatch, name, precision, graphs, close
 ):
     fresh, plain, compiled = (make(0.0, precision, RUNS[name]) for _ in "123")
-    batches = [plain.resident.batch(indices) for indices in plain.plan.epoch(0)]
+    batches = [plain.text.batch(indices) for indices in plain.plan.epoch(0)]
     assert {(*batch.src.shape, batch.tgt_in.shape[1]) for batch in batches} == SHAPES
     sizes, width = [batch.src.numel() for batch in batches], plain.model.settings.d_model
     monkeypatch.setattr(matmul, "LEAST", (min(sizes) + max(sizes)) // 2 * 3 * width * width)

@@ -7,7 +7,7 @@ from small_models import TEXT, UNEVEN, make_model
 from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.errors import UserError
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
@@ -33,7 +33,7 @@ def test_ctranslate2_scores_targets_as_ours(tmp_path, norm, heads):
     results = engine.score_batch(list(sources), list(targets))
     found = [score for result in results for score in result.log_probs]
     with torch.no_grad():
-        expected = -token_losses(model, collate(TEXT, [0, 1, 2]), multiplier)
+        expected = -token_losses(model, TEXT.batch([0, 1, 2]), multiplier)
     assert found == pytest.approx(expected.tolist(), abs=1e-5)
 
 
@@ -47,7 +47,7 @@ def test_marian_computes_our_logits():
     model = even_model(norm="post")
     marian = marian_model(model.settings, 11).eval()
     copy_weights(model, marian)
-    batch = collate(JOINT_TEXT, [0, 1])
+    batch = JOINT_TEXT.batch([0, 1])
     with torch.no_grad():
         expected = token_losses(model, batch)
         words = marian_logits(marian, batch).log_softmax(-1)
@@ -71,5 +71,5 @@ def test_joeynmt_takes_the_loss_of_every_real_token():
     model = joeynmt_model(even_model().settings, TGT, 0.0).eval()
     with torch.no_grad():
         model.trg_embed.lut.weight.zero_()
-        loss = joeynmt_loss(model)(collate(JOINT_TEXT, [0, 1]))
+        loss = joeynmt_loss(model)(JOINT_TEXT.batch([0, 1]))
     assert loss.item() == pytest.approx(2.397895, abs=1e-5)

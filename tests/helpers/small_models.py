@@ -5,7 +5,7 @@ from torch import Tensor
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
@@ -75,6 +75,6 @@ def token_slopes(model: Transformer, number: int, smoothing: float = 0.0) -> Ten
         [TEXT.src[number]] * len(multiplier), [TEXT.tgt[number]] * len(multiplier)
     )
     with torch.no_grad():
-        losses = token_losses(model, collate(copies, range(len(multiplier))), multiplier, smoothing)
+        losses = token_losses(model, copies.batch(range(len(multiplier))), multiplier, smoothing)
     up, down = losses.view(2, model.grid.size, -1)
     return (up - down) / 2e-5
