@@ -198,7 +198,7 @@ def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
     ("layer", "head", "lines", "words"),
     [
         (2, 0, "the cat\n", "2.0 does not exist"),
-        (0, 3, "the cat\n", "head 3 does not exist"),
+        (0, 3, "the cat\n", "0.3 does not exist"),
         (0, 0, "the cat\n\nyak\n", "s:2: "),
         (0, 0, "", "expected 1 to 20 sentences, found 0"),
     ],

@@ -235,7 +235,7 @@ class BeamSearch:
             names.append("multiplier")
         for name in names:
             setattr(self, name, staying.of(getattr(self, name)))
-        self.sentence = staying.of_list(self.sentence)
+        self.sentence = [self.sentence[row] for row in staying.order]
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
 
