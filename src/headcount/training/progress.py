@@ -37,7 +37,7 @@ class Progress:
     first_pass_sentences_since: int = 0
     # Over these sentences, each [heads]: sums of importance, of ∂L/∂ξ and of its square.
     slopes_since: list[list[float]] = field(default_factory=list)
-    masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
+    masked_since: list[float] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
     # At each row of the curve, for each head: share of the updates that masked it; mean and
     # deviation of ∂L/∂ξ, and mean importance. Empty where nothing was masked or measured.

@@ -172,10 +172,13 @@ class Trainer:
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
+        parts = [multiplier] * len(batches)
+        if multiplier is not None and multiplier.ndim == 2:  # a row for every sentence
+            parts = multiplier.split([len(batch.indices) for batch in batches])
         for place, batch in own_share(batches):
             torch.manual_seed(Stream.DROPOUT.number(self.seed, self.progress.update, place))
             with number_format(self.settings.precision, self.device):
-                loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
+                loss = summed_loss(self.model, batch, parts[place], self.settings.label_smoothing)
             (loss / target_tokens).backward()
             losses[place] = loss.detach()
         agree(False)  # fails at once if another process has ended, for which NCCL would wait
@@ -212,7 +215,7 @@ class Trainer:
         return sum(values), slope
 
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
-        """Return the multiplier [heads] of the current update. None masks no head."""
+        """Return the multiplier of the current update, see `Choice`. None masks no head."""
         choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
         if choice.first_pass:
             self._require_finite("loss of the first pass", choice.first_pass.loss, batches)
