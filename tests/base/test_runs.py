@@ -19,6 +19,14 @@ CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")
 SMALL = ModelSettings(preset="small")  # 9 layers of 4 heads, d_model 256, dropout 0.1
 
+
+def _defaults(run: RunSettings) -> dict[str, None]:
+    """Keys whose value is the default of the method, which a name leaves out."""
+    keys = ("rescale", "scope", "draw", "schedule")
+    own = run.model_copy(update=dict.fromkeys(keys))
+    return {key: None for key in keys if getattr(run, key) == own.chosen(key)}
+
+
 shares = st.integers(1, 9999).map(lambda n: n / 10000)
 counts = st.integers(0, 40)
 dropouts = st.none() | st.integers(0, 9999).map(lambda n: n / 10000)
@@ -35,6 +43,17 @@ trained = st.builds(
     cooldown_updates=counts,
     start_update=counts,
 )
+family = {
+    "rescale": st.sampled_from([None, "none", "layer"]),
+    "draw": st.sampled_from([None, "update", "sentence"]),
+    "schedule": st.sampled_from([None, "constant", "linear", "v"]),
+}
+layers = st.sampled_from([None, "layer"])
+trained |= st.builds(RunSettings, method=st.just("random"), heads=counts, scope=layers, **family)
+trained |= st.builds(
+    RunSettings, method=st.just("drophead"), head_probability=shares, dropout=dropouts, **family
+)
+trained = trained.map(lambda run: run.model_copy(update=_defaults(run)))
 importance = {
     "method": st.just("importance"),
     "heads": counts,
@@ -104,6 +123,8 @@ def test_runs_of_older_versions_stay_readable(tmp_path):
         ("impt-7-p1-ema0-held0", "impt-7"),
         ("impt-5-ema0.90-signed-p0.0500", "impt-5-p0.05-signed-ema0.9"),
         ("random-052", "random-52"),
+        ("drophead-0.20-v-sentence", "drophead-0.2"),
+        ("random-6-linear-sentence-unscaled", "random-6-sentence-linear"),
         ("gates-all-l0.010-from-baseline", "gates-all-l0.01"),
         ("gates-all-l0.000001", "gates-all-l0.000001"),
     ],

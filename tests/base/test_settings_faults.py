@@ -137,6 +137,17 @@ runs: [impt-6-held9-rest3]                          | 2 runs[0]         | cooldo
 runs: [baseline,; random-145]                       | 3 runs[1]         | 144
 runs: [impt-100-spare_dec_self]                     | 2 runs[0]         | 96
 runs: [impt-37-rest3]                               | 2 runs[0]         | 36
+runs: [drophead]                                    | 2 runs[0]         | head_probability
+runs: [drophead-1.5]                                | 2 runs[0]         | head_probability
+runs: [drophead-0.2-layer]                          | 2 runs[0]         | scope
+runs: [{method: drophead, heads: 6}]                | 2 runs[0]         | heads
+runs: [{method: random, head_probability: 0.2}]     | 2 runs[0]         | head_probability
+runs: [impt-6-v]                                    | 2 runs[0]         | schedule
+runs: [random-6-sentence-rest2]                     | 2 runs[0]         | cooldown_updates
+runs: [random-6-sentence-update]                    | 2 runs[0]         | draw
+runs: [baseline-rescaled]                           | 2 runs[0]         | rescale
+runs: [random-9-layer]                              | 2 runs[0]         | 8
+runs: [drophead-0.2, drophead-0.2-v]                | 2 runs            | drophead-0.2
 runs: [baseline, baseline-h3]                       | 2 runs[1].attention_heads |
 runs: [baseline-h2]                                 | 2 runs            | baseline
 runs: [impt-1, impt-0.5%]                           | 2 runs            | impt-1

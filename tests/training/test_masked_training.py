@@ -78,7 +78,8 @@ def differing(one, other):
 def test_f06_masking_no_head_is_the_baseline_to_the_last_bit(make):
     """So the first pass of Impt disturbs neither weights, moments, averages nor dropout."""
     ends = {}
-    for run in ("baseline", "random-0", "impt-0", "impt-0-ema0.9"):
+    none = ("random-0", "random-0-rescaled-sentence-v", "drophead-0", "impt-0", "impt-0-ema0.9")
+    for run in ("baseline", *none):
         trainer = make(run)  # seeds dropout
         trainer.fit()
         ends[run] = state_of(trainer)
@@ -118,6 +119,26 @@ def test_heads_that_are_always_masked_learn_nothing(make, name):
         for name in before
         if any(part in name for part in learning) and not name.startswith("encoder")
     }
+
+
+def test_every_sentence_is_trained_with_its_own_row(make, seen):
+    """In the order of the batches. masks.csv has the shares of sentences, averaged over updates."""
+    trainer = make("drophead-0.4", accumulate=2, peak_lr=1e-12)
+    trainer.fit()
+    mask = make_mask("drophead-0.4", trainer.model.grid, trainer.settings)
+    masked = []
+    for update in range(7):
+        batches = [collate(TEXT, ids) for ids, *_ in seen[2 * update :][:2]]
+        choice = mask.choose(None, batches, update + 1)
+        assert torch.equal(
+            choice.multiplier, torch.cat([row for _, row, _ in seen[2 * update :][:2]])
+        )
+        masked.append(choice.masked)
+    rows = rows_of(trainer, MASK_COLUMNS, trainer.progress.masks)
+    for at, (start, stop) in enumerate([(0, 3), (3, 6), (6, 7)]):
+        expected = torch.tensor(masked[start:stop]).mean(0)
+        found = [row["masked"] for row in rows[9 * at : 9 * at + 9]]
+        assert found == pytest.approx(expected.tolist())
 
 
 @pytest.mark.parametrize("name", ["random-4", "impt-4"])

@@ -127,11 +127,12 @@ WILD["keep_updates"] = []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["importance", "random", "patience", "gates"])
+@pytest.mark.parametrize("kind", ["importance", "random", "drophead", "patience", "gates"])
 def test_two_processes_make_the_bytes_of_one(bpe, alone, tmp_path, kind):
     """Two batches an update: the sum of two numbers is the same in either order."""
     train = TRAIN.model_copy(update=WILD if kind == "patience" else {})
-    run = ["--run", "random-3-rest1"] if kind == "random" else IMPORTANT
+    names = {"random": "random-3-rest1", "drophead": "drophead-0.4"}
+    run = ["--run", names[kind]] if kind in names else IMPORTANT
     commands = [train_command(bpe, tmp_path / name, *run) for name in ("one", "both")]
     if kind == "gates":
         train_command(bpe, tmp_path / "start", "--run", "baseline").made(TRAIN)

@@ -45,6 +45,8 @@ def facts_of(trainer):
         ("ema", "gates-all-l0.5", [3, 4, 6]),
         ("last", "gates-enc_self-l0.1", [1]),
         ("none", "subset-all-k3", [2, 7]),
+        ("ema", "drophead-0.4", [3, 4, 6]),
+        ("last", "random-1-layer-rest1-rescaled", [2, 7]),
     ],
 )
 @pytest.mark.slow
