@@ -78,8 +78,8 @@ class SmallGates:
         """Fine-tune to the end."""
         run = PrunedSettings.model_validate(self.name)
         session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
-        PruningRun(run, PairFolder(self.bpe), self.train, session).finish_gates(
-            ModelFolder(self.start), self.gates, out
+        PruningRun(run, PairFolder(self.bpe), self.train, session).finish(
+            ModelFolder(self.start), out, gates=self.gates
         )
 
 

@@ -66,5 +66,5 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     run = PrunedSettings.model_validate("ranked-gates-all-l1")
     tuned = PruningRun(run, PairFolder(bpe), TRAIN, session)
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
-    tuned.finish_fine_tuned(ModelFolder(folder / "model"), *files, GATES, tmp_path)
+    tuned.finish(ModelFolder(folder / "model"), tmp_path, *files, GATES)
     assert kept(tmp_path) == ["enc_self.0.1", "enc_self.0.3", *OTHERS]

@@ -1,14 +1,12 @@
 """Several processes that train one model make what one process makes."""
 
 import os
-import platform
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,12 +14,11 @@ from project_copy import ROOT
 from small_run import GATES, MODEL, TRAIN, outcome, segment
 from warm_python import clients
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import TrainSettings
 from headcount.training.processes import (
-    _require_own_gpus,
     add_up,
     agree,
     is_first,
@@ -91,23 +88,6 @@ def test_another_number_of_processes_than_were_started(monkeypatch):
         together(2, gpus=False),
     ):
         pass
-
-
-def test_processes_of_one_gpu_are_refused(monkeypatch):
-    """All of them, also the one whose GPU is its own. Another machine's is another GPU."""
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    properties = SimpleNamespace(uuid="1")
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
-    monkeypatch.setattr(platform, "node", lambda: "b")
-    for gpus in (["a 1", "a 2", "b 1"], ["a 1", "a 1", "b 1"]):
-        store = torch.distributed.HashStore()
-        for rank, gpu in enumerate(gpus):
-            store.set(f"gpu{rank}", gpu)
-        if len(set(gpus)) == 3:
-            _require_own_gpus(store, 2, 3)
-            continue
-        with pytest.raises(EnvironmentFault, match="expected 3 GPUs, found 2"):
-            _require_own_gpus(store, 2, 3)
 
 
 @pytest.fixture(scope="module")

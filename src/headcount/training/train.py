@@ -22,7 +22,7 @@ from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.headmask import HeadMask
-from headcount.training.optimiser import ADAM, learning_rate, make_average
+from headcount.training.optimiser import ADAM, Average, learning_rate
 from headcount.training.processes import add_up, agree, is_first, own_share
 from headcount.training.progress import Progress, caught_signals
 from headcount.training.score import mean_loss
@@ -61,7 +61,7 @@ class Trainer:
         self.resident = train.resident(self.device)
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
-        self.average = make_average(settings, self.weights)
+        self.average = Average(settings.average, self.weights)
         self.head_mask = head_mask or HeadMask()
         self.best: Weights = {}
         self.progress = Progress()
