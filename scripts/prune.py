@@ -19,7 +19,6 @@ from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session
 
 READ = {
     "gates": ("init_from", "gates"),
@@ -59,6 +58,5 @@ def main(
     inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
     unread = {name: None for name in args.sections if name not in (*read, "train")}
     origin = args.origin(*inputs, run=label(run), **unread)
-    session = Session(args.seed, origin, args.state, args.save_seconds)
-    made = PruningRun(run, pair, train, session)
+    made = PruningRun(run, pair, train, args.seed, origin, args.state, args.save_seconds)
     made.finish(start or model, args.out, args.kept, args.importance, gates, subset)

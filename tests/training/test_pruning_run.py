@@ -28,7 +28,6 @@ from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import PruningRun
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import Session
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -62,9 +61,9 @@ def base(tmp_path_factory):
 
 def pruning(base, name, tmp_path, **changes):
     run, _ = base
-    session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
+    resumable = 3, small_origin({"run": name}), tmp_path / "state", 1e9
     train = run.train.model_copy(update=changes)
-    return PruningRun(PrunedSettings.model_validate(name), PairFolder(run.bpe), train, session)
+    return PruningRun(PrunedSettings.model_validate(name), PairFolder(run.bpe), train, *resumable)
 
 
 def losses(model, base, multiplier=None):

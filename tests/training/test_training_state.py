@@ -7,12 +7,13 @@ from small_models import TEXT, make_settings
 
 from headcount.base.files import write_text
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import load_weights
 from headcount.training.states import State, StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import Session
+from headcount.training.training_run import ModelRun
 
 # A dev set that training makes worse: its targets are a word that no training target has.
 UNLIKE = ParallelText([[7, 4], [6]], [[3, 3, 3, 3, 3], [3, 3]])
@@ -98,8 +99,8 @@ def test_by_hand_a_run_removes_its_own_states_and_nothing_else(tmp_path):
     other = StateStore(root, {"seed": 9}, 30)
     other.save(5, State({}, {}))
     origin = dict.fromkeys(("settings", "seed", "code", "inputs", "versions"), 1)
-    session = Session(1, origin, root, 30)
-    with session.unfinished(TrainSettings(device="cpu"), out) as (states, written):
+    run = ModelRun(BASELINE, None, TrainSettings(device="cpu"), 1, origin, root, 30)
+    with run.unfinished(out) as (states, written):
         states.save(1, State({}, {}))
         write_text(written / "x", "1")
     assert (out / "x").read_text() == "1"

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import Head, HeadGrid
+from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
@@ -93,8 +93,8 @@ class LearntMask(HeadMask):
 
     def statistics(self) -> list[list[list[float]]]:
         """Return the statistics of each gated head, at the start and at every validation."""
-        columns = [list(self.read_off(learnt.numpy()).values()) for learnt in self.history]
-        return [np.column_stack(of_step).tolist() for of_step in columns]
+        tables = [self.read_off(learnt.numpy()) for learnt in self.history]
+        return [np.column_stack([*table.values()]).tolist() for table in tables]
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """Draw every multiplier. Its gradient is wanted."""
@@ -127,10 +127,6 @@ class LearntMask(HeadMask):
         with torch.no_grad():
             self.learnt.copy_(state[self.name])
         self.optimiser.state[self.learnt] = {name: state[name] for name in MOMENTS}
-
-    def gated_heads(self) -> list[Head]:
-        """Return the heads of the scope."""
-        return [self.grid.heads()[position] for position in self.gated]
 
     def _with_ungated(self, multipliers: Tensor) -> Tensor:
         """Return multipliers of the gated heads as multipliers of all heads, 1 for the others."""

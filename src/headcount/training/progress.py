@@ -106,13 +106,6 @@ class Progress:
         start = self.update
         return tqdm(total=updates, initial=start, unit="update", disable=silent, dynamic_ncols=True)
 
-    def show_update(self, bar: tqdm) -> None:
-        """Advance the bar by one update."""
-        bar.update()
-        if not bar.disable and self.update % 10 == 0:
-            speed = self.tokens_since / max(self.seconds_since, 1e-9)
-            bar.set_postfix_str(f"{speed:,.0f} tokens/s")
-
     def print_validation(self, updates: int) -> None:
         """Print the newest row of the curve and the time left, in the first process."""
         if is_first():

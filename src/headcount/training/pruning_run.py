@@ -56,10 +56,10 @@ class PruningRun(ModelRun):
         A fresh model is drawn whole, as the baseline of the seed, before it loses heads. All of its
         weights are trained, whatever the scope: a decoder frozen at random translates nothing.
         """
-        with self.session.unfinished(self.train, out) as (states, folder):
+        with self.unfinished(out) as (states, folder):
             if not states:
                 return
-            (whole, names), method, seed = self._start(start), self.run.method, self.session.seed
+            (whole, names), method = self._start(start), self.run.method
             grid, learns = whole.grid, method in ("gates", "subset")
             kept = np.ones(grid.size) if learns else self._kept(start, heads, importance, grid)
             model = whole if learns else remove_heads(whole, torch.from_numpy(kept))
@@ -69,14 +69,15 @@ class PruningRun(ModelRun):
             settings, mask = self._recipe(start, gates), None
             if learns:
                 kind, own = (HeadGates, gates) if method == "gates" else (HeadSubset, subset)
-                mask = kind(self.run, grid, own, settings, seed)
+                mask = kind(self.run, grid, own, settings, self.seed)
             trainer = self.trainer(model, settings, states, mask)
             trainer.fit()
             copy_weights(model, trainer.chosen())
             values = mask.at_end() if mask else {"gate": kept}
             smaller = remove_heads(model, mask.test_time()) if mask else model
             if isinstance(mask, HeadGates):
-                rows = head_rows(mask.gated_heads(), [0, *trainer.steps()], mask.statistics())
+                gated = [grid.heads()[position] for position in mask.gated]
+                rows = head_rows(gated, [0, *trainer.steps()], mask.statistics())
                 write_csv(folder / "gates.csv", GATE_COLUMNS, rows)
             facts = self.write_facts(folder, trainer, smaller)
             save_pruned(folder, smaller, facts, grid, names, values)
@@ -94,7 +95,7 @@ class PruningRun(ModelRun):
         if self.run.method == "scratch":
             return gates_heads(heads, grid)
         ranks = read_importance(importance, start, grid) if importance else None
-        return as_many_heads(self.run, heads, grid, ranks, self.session.seed)
+        return as_many_heads(self.run, heads, grid, ranks, self.seed)
 
     def _start(self, start: Start) -> tuple[Transformer, list[Head]]:
         """Return the model to start from, and the addresses of its heads in the first model."""

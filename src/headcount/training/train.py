@@ -82,7 +82,7 @@ class Trainer:
                 finished = self._has_ended()
                 while not finished:
                     self._update()
-                    progress.show_update(bar)
+                    bar.update()
                     update = progress.update
                     if update == settings.updates or update % settings.dev_interval == 0:
                         self._validate()

@@ -34,17 +34,20 @@ Row = dict[str, Any]
 Places = tuple[StateStore, Path] | tuple[None, None]
 
 
-@dataclass(frozen=True)
-class Session:
-    """Seed, provenance and state folder of a run, by which it can be resumed."""
+@dataclass
+class ModelRun:
+    """A run that makes a model, from the text of a pair to files, and can be resumed."""
 
+    run: Run
+    pair: PairFolder
+    train: TrainSettings  # the baseline's, of a pruned run as well
     seed: int
     origin: dict[str, Any]  # the run's provenance
     state: Path  # folder of the states of the unfinished run
     save_seconds: float  # between two saved states
 
     @contextmanager
-    def unfinished(self, settings: TrainSettings, out: Path) -> Iterator[Places]:
+    def unfinished(self, out: Path) -> Iterator[Places]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
         Both are None if the outputs lie finished, as they do beside the states until an engine has
@@ -52,10 +55,10 @@ class Session:
         others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
-        identity["device"] = pick_device(settings.device).type
+        identity["device"] = pick_device(self.train.device).type
         states = StateStore(self.state, identity, self.save_seconds)
         finished = states.finished
-        with together(settings.processes, gpus=identity["device"] == "cuda"):
+        with together(self.train.processes, gpus=identity["device"] == "cuda"):
             if not is_first():
                 yield (None, None) if agree(False) else (states, out)
                 return
@@ -73,21 +76,11 @@ class Session:
                 if not ending.has_engine():
                     remove_folder(states.folder)  # beside it may lie other runs' states
 
-
-@dataclass
-class ModelRun:
-    """A run that makes a model, from the text of a pair to files."""
-
-    run: Run
-    pair: PairFolder
-    train: TrainSettings  # the baseline's, of a pruned run as well
-    session: Session
-
     def fresh_model(self, settings: ModelSettings) -> Transformer:
         """Return an untrained model for the text, on the CPU, drawn by the seed."""
         sizes = map(len, self.pair.vocabularies())
         joint = self.pair.segmentation()["joint"]
-        torch.manual_seed(self.session.seed)
+        torch.manual_seed(self.seed)
         return Transformer(settings, *sizes, joint)
 
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
@@ -108,7 +101,7 @@ class ModelRun:
     ) -> Trainer:
         """Return a trainer of the model on the text with these settings."""
         text, dev = self.pair.read("train"), self.pair.read("dev")
-        return Trainer(model, text, dev, settings, self.session.seed, states, head_mask)
+        return Trainer(model, text, dev, settings, self.seed, states, head_mask)
 
     def write_facts(self, out: Path, trainer: Trainer, model: Transformer) -> Row:
         """Write run.json and curves.csv. Return the facts of the chosen weights for model.json."""
@@ -122,7 +115,7 @@ class ModelRun:
             "update": row["step"],
             "dev_loss": row["dev_loss"],
             **self.pair.subwords(),
-            "provenance": self.session.origin,
+            "provenance": self.origin,
         }
 
 
@@ -137,11 +130,11 @@ class TrainingRun(ModelRun):
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv, slopes.csv, run.json and updates/<n>.safetensors for the updates to keep.
         """
-        with self.session.unfinished(self.train, out) as (states, folder):
+        with self.unfinished(out) as (states, folder):
             if not states:
                 return
             model = self.on_device(start() if start else self.fresh_model(settings), states)
-            mask = make_head_mask(self.run, model.grid, self.train, self.session.seed)
+            mask = make_head_mask(self.run, model.grid, self.train, self.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
             for update in self.train.keep_updates:
