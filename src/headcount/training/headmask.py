@@ -61,10 +61,7 @@ class HeadMask:
         return Choice()
 
     def learn(self, slopes: Tensor) -> None:
-        """Learn from the multiplier's gradient [heads], summed over all batches of the update.
-
-        Called only if the multiplier requires a gradient.
-        """
+        """Learn from the gradient [heads] of a multiplier that requires one, of all batches."""
 
     def at_validation(self) -> Tensor | None:
         """Return the multiplier [heads] under which the dev set is scored, None for all heads."""

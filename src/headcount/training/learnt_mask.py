@@ -43,7 +43,6 @@ class LearntMask(HeadMask):
     ):
         """`settings`: of the gates or subsets. `train`: of the fine-tuning, with its schedule."""
         self.run = run
-        self.penalty_weight = run.lambda_  # of the expected number of open heads
         self.grid = grid
         self.settings = settings
         self.train = train
@@ -105,8 +104,8 @@ class LearntMask(HeadMask):
     def learn(self, slopes: Tensor) -> None:
         """Make one step of Adam on the loss plus λ times the expected number of open heads."""
         loss = (self._drawn * slopes[self.gated].to(self._drawn.dtype)).sum()
-        if self.penalty_weight:
-            loss = loss + self.penalty_weight * self.p_open().sum()
+        if self.run.lambda_:
+            loss = loss + self.run.lambda_ * self.p_open().sum()
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.param_groups[0]["lr"] = self.rate()

@@ -85,10 +85,17 @@ class ModelRun:
 
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
         """Return the model on its device, and replace `auto` precision by fp32 or bf16."""
-        device = pick_device(self.train.device)
+        device, width = pick_device(self.train.device), model.settings.d_model
         if self.train.precision == "auto":
-            precision = _pick_precision(states, device, model.settings.d_model)
+            before = states.precision() if is_first() else None
+            precision = before or pick_format("auto", device, width)
+            precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
             self.train = self.train.model_copy(update={"precision": precision})
+            if is_first():
+                why = (
+                    "as the training was begun" if before else f"for a model of width {width} here"
+                )
+                print(f"resources.precision: auto takes {precision}, {why}", file=sys.stderr)
         warn_of_slow_format(self.train.precision, device)
         return model.to(device)
 
@@ -148,17 +155,6 @@ class TrainingRun(ModelRun):
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
-
-
-def _pick_precision(states: StateStore, device: torch.device, width: int) -> str:
-    """Return the number format for `auto`, that of the newest state if any, in every process."""
-    before = states.precision() if is_first() else None
-    precision = before or pick_format("auto", device, width)
-    precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
-    if is_first():
-        why = "as the training was begun" if before else f"for a model of width {width} here"
-        print(f"resources.precision: auto takes {precision}, {why}", file=sys.stderr, flush=True)
-    return precision
 
 
 def head_rows(
