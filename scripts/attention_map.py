@@ -10,7 +10,7 @@ from headcount.analysis.figures.special import draw_attention
 from headcount.analysis.figures.style import save_drawing, use_style
 from headcount.base.addresses import Head
 from headcount.base.command import Flags, flag, path, script
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_json
 
 
@@ -23,13 +23,10 @@ def main(args: Flags) -> None:
     if args.out.suffix not in (".svg", ".pdf", ".png"):
         raise UserError(f"{args.out}: expected a name that ends in .svg, .pdf, .png")
     use_style()
-    try:
+    with reading(args.weights, "scripts/attention.py"):
         file = read_json(args.weights)
         title = args.title or f"{Head(**file['head']).label()}, by {file['level']}"
         drawing = draw_attention(file["maps"], [title, *[""] * (len(file["maps"]) - 1)])
-    except (ValueError, KeyError, TypeError) as fault:
-        expected = "expected a file of scripts/attention.py"
-        raise UserError(f"{args.weights}: {expected}, found a fault: {fault}") from None
     with warnings.catch_warnings():
         # In SVG text stays text, and the fonts of the reader show it.
         action = "ignore" if args.out.suffix == ".svg" else "error"

@@ -1,10 +1,10 @@
-"""Prune one model in the way that --run names, and write the smaller model.
+"""Prune one model by the method of --run, and write the smaller model.
 
-gates-…: fine-tune with Hard Concrete gates on the heads, and delete closed heads. …-from-none: the
-same from random weights. subset-…: learn which heads stay while fine-tuning. ranked-… and drawn-…:
-delete as many heads as a gates run, by importance or at random, and fine-tune. scratch-…: train the
-heads that a gates run kept from a random start. Killed or stopped, the same command goes on from
-its last state, on a CPU to the same last bit.
+gates: fine-tune with Hard Concrete gates on the heads, and delete closed heads; from none: the same
+from random weights. subset: learn which heads stay while fine-tuning. importance, random: delete as
+many heads as a gates run, by importance or at random, and fine-tune. scratch: train the heads that
+a gates run kept from a random start. Killed or stopped, the same command goes on from its last
+state, on a CPU to the same last bit.
 """
 
 from headcount.base import command
@@ -14,7 +14,6 @@ from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import label
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -50,13 +49,13 @@ def main(
     given = {name for name in FILES if files[name]}
     given |= {name for name, section in args.sections.items() if section != type(section)()}
     for name in sorted(given.difference(read, ["train"])):
-        raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} has no use for {name.replace('_', '-')}")
     for name in sorted(set(FILES).intersection(read) - given):
-        raise UserError(f"--run: {label(run)} needs --{name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} needs --{name.replace('_', '-')}")
     use_threads(train.threads)
     pair = PairFolder(args.bpe)
     inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
     unread = {name: None for name in args.sections if name not in (*read, "train")}
-    origin = args.origin(*inputs, run=label(run), **unread)
+    origin = args.origin(*inputs, run=run.label, **unread)
     made = PruningRun(run, pair, train, args.seed, origin, args.state, args.save_seconds)
     made.finish(start or model, args.out, args.kept, args.importance, gates, subset)

@@ -10,7 +10,7 @@ from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings, label
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount.store.pair_folder import PairFolder
@@ -29,6 +29,6 @@ def main(args: command.Flags, model: ModelSettings, train: TrainSettings) -> Non
         check_record(args.pretrained)
         inputs += imported_files(args.pretrained)
         start = partial(imported_start, args.pretrained, pair, model)
-    origin = args.origin(inputs, run=label(run), model=model)
+    origin = args.origin(inputs, run=run.label, model=model)
     resumable = args.seed, origin, args.state, args.save_seconds
     TrainingRun(run, pair, train, *resumable).finish(model, args.out, start)

@@ -135,7 +135,6 @@ def rewrite(path, part, change) -> None:
         (lambda rows: rows[:-1], ""),
         (lambda rows: [*rows, rows[0]], r":\d+"),
         (lambda rows: [[*rows[0][:4], "nan"], *rows[1:]], ":2"),
-        (lambda rows: [rows[1], rows[0], *rows[2:]], ":2"),
     ],
 )
 def test_damaged_files_are_refused_with_their_line(inputs, path, tmp_path, change, line):

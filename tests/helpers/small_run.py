@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from named_runs import RUNS
 from project_copy import timeless
 
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings, label
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.synthetic.corpus import write_corpus
 from headcount.data.text import write_split
@@ -54,7 +54,7 @@ class SmallRun:
     def finish(self, out: Path, state: Path) -> None:
         """Train to the end."""
         settings = {
-            "run": label(self.run),
+            "run": self.run.label,
             "model": self.model.model_dump(),
             "train": self.train.model_dump(),
         }
@@ -76,7 +76,7 @@ class SmallGates:
 
     def finish(self, out: Path, state: Path) -> None:
         """Fine-tune to the end."""
-        run = PrunedSettings.model_validate(self.name)
+        run = RUNS[self.name]
         resumable = 3, small_origin({"run": self.name}), state, self.save_seconds
         PruningRun(run, PairFolder(self.bpe), self.train, *resumable).finish(
             ModelFolder(self.start), out, gates=self.gates

@@ -1,13 +1,13 @@
 """Names of the heads that are left of a model that is pruned again."""
 
 import pytest
+from named_runs import RUNS
 from script_runner import run_script
 from small_models import make_model
 from small_run import GATES, TRAIN, SmallGates, segment, small_origin
 
 from headcount.base.files import read_json
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.runs import PrunedSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -62,7 +62,7 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     ranks = {"importance": [3, 1, *[2] * 5]}
     write_head_values(tmp_path / "importance.csv", grid, ranks)
     resumable = 3, small_origin({}), tmp_path / "state", 1e9
-    run = PrunedSettings.model_validate("ranked-gates-all-l1")
+    run = RUNS["ranked-gates-all-l1"]
     tuned = PruningRun(run, PairFolder(bpe), TRAIN, *resumable)
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
     tuned.finish(ModelFolder(folder / "model"), tmp_path, *files, GATES)

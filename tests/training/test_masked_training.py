@@ -6,11 +6,11 @@ import re
 import pytest
 import torch
 from head_masks import make_mask
+from named_runs import RUNS
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads.importance import batch_importance, sentence_slopes
 from headcount.model.loss import summed_loss
@@ -147,7 +147,7 @@ def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulat
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()
     assert len(seen) == 7 * accumulate
-    run, grid = RunSettings.model_validate(name), trainer.model.grid
+    run, grid = RUNS[name], trainer.model.grid
     sampler = make_head_mask(run, grid, trainer.settings, 2)
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]

@@ -40,13 +40,13 @@ def facts_of(trainer):
         ("ema", "impt-3-ema0.9", [2, 7]),
         ("none", "impt-3-rest1", [3, 4, 6]),
         ("ema", "impt-3-token-held4", [1]),
-        ("last", "impt-3-signed-p0.7", [3, 4, 6]),
+        ("last", "impt-3-p0.7-signed", [3, 4, 6]),
         ("last", "baseline", [2, 7]),
         ("ema", "gates-all-l0.5", [3, 4, 6]),
         ("last", "gates-enc_self-l0.1", [1]),
         ("none", "subset-all-k3", [2, 7]),
         ("ema", "drophead-0.4", [3, 4, 6]),
-        ("last", "random-1-layer-rest1-rescaled", [2, 7]),
+        ("last", "random-1-rest1-rescaled-layer", [2, 7]),
     ],
 )
 @pytest.mark.slow

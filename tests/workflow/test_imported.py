@@ -54,7 +54,7 @@ gates: {updates: 10, warmup_updates: 2, dev_interval: 5}
 """
 TUNED = """
 title: The same, fine-tuned
-runs: [baseline, impt-6]
+runs: [baseline, {method: importance, heads: 6}]
 """
 MEASURED = {"importance": 1, "relevance": 1, "roles": 1, "masking": 1}
 SEEN = ("general", "headmask", "voita_roles", "atlas", "claims", "cost", "report")

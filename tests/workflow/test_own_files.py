@@ -76,7 +76,7 @@ def test_a_plan_alone_needs_no_file_of_ones_own(own, capsys, tmp_path):
 def test_x11_a_missing_file_of_ones_own_is_refused_unless_nothing_needs_it(own, capsys, tmp_path):
     plan = own()
     (tmp_path / "own/train.ja").rename(tmp_path / "own/trian.ja")
-    message = "own/train.ja: expected a file of your own, found none; nearest: own/trian.ja; "
+    message = "own/train.ja: expected a file of your own, found none; "
     message += "correct the path in config/corpora.yaml, or put the file there"
     with pytest.raises(UserError, match=message):
         own()

@@ -27,11 +27,11 @@ from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.heads import RerankSettings
 from headcount.base.settings.runs import labels
 from headcount.base.settings.section import parse_pair
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.words import uses_jieba
 
 CONFIG = Path("config")
-BASE = label(BASELINE)
+BASE = BASELINE.label
 
 
 class Plan:
@@ -105,7 +105,7 @@ class Plan:
         self.runs = labels(settings.runs)
         self.same_heads = labels([run for run in settings.runs if run.attention_heads is None])
         self.pruned = labels(settings.pruned)
-        self.ablated = labels(ablation.runs)
+        self.ablated = ablation.runs
         self.measured = self.ablated if ablation.measures else []
         self.timed = self.ablated if settings.speed.batch_sizes else []
         self.profiled = self.ablated if ablation.updates else []

@@ -22,7 +22,6 @@ from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Heads, Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.heads import AblationSettings, MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.training_runs import label
 from headcount.heads.importance import read_importance
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
@@ -245,5 +244,5 @@ def list_untuned(
         chosen = [("gates", "", closed), ("ranked", "", ranked)]
         for draw in range(1, draws + 1):
             chosen.append(("drawn", draw, drawn_heads(scope, len(closed), seed, draw)))
-        points += [Point((order, label(run), draw), heads) for order, draw, heads in chosen]
+        points += [Point((order, run.label, draw), heads) for order, draw, heads in chosen]
     return points

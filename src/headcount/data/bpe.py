@@ -11,7 +11,7 @@ from typing import Any
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from headcount.base.errors import UserError
+from headcount.base.errors import reading
 from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings, SpellingSettings
@@ -207,16 +207,12 @@ def segment_corpus(
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
     """Return both sides of a folder of `segment_corpus`. Raises UserError for another folder."""
-    try:
+    with reading(folder, "scripts/bpe.py"):
         about = read_segmentation(folder)
         codes = [(folder / name).read_bytes() for name in CODES]
         src = Vocabulary.load(folder / VOCABULARIES[0])
         tgt = src if about["joint"] else Vocabulary.load(folder / VOCABULARIES[1])
         return _segmenter(0, about, codes[0], src), _segmenter(1, about, codes[1], tgt)
-    except (FileNotFoundError, ValueError, KeyError) as fault:
-        raise UserError(
-            f"{folder}: expected the files that scripts/bpe.py writes: {fault}; run it again"
-        ) from None
 
 
 def _segmenter(
@@ -236,15 +232,10 @@ def read_segmentation(folder: Path) -> dict[str, Any]:
     """Return the content of segmentation.json. Raises UserError if it lacks a key."""
     path = folder / SEGMENTATION
     keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}
-    try:
+    with reading(path, "scripts/bpe.py or scripts/segment.py"):
         about = read_json(path)
         if about["unit"] in (UNIT, TOKENIZER_UNIT):
             keys.add(MARKS)
         if not keys <= set(about):
-            raise ValueError("a key is missing")
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as fault:
-        raise UserError(
-            f"{path}: expected an object with {', '.join(sorted(keys))} ({fault}); run "
-            "scripts/bpe.py again, or scripts/segment.py for a pretrained model"
-        ) from None
+            raise ValueError(f"expected the keys {', '.join(sorted(keys))}")
     return about

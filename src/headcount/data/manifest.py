@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_json, sha256, write_json
 from headcount.data.lines import LineTally, named, read_lines, unpacked
 
@@ -71,11 +71,9 @@ def write_manifest(
 
 def read_manifest(manifest: Path) -> dict[str, Any]:
     """Return the content of a manifest. Raises UserError if there is none, or another file."""
-    try:
+    with reading(manifest, "scripts/download.py"):
         about = read_json(manifest)
         about["splits"].items()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise UserError(f"{manifest}: not a manifest ({fault}); download its corpus") from None
     return about
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_csv
 from headcount.base.head_values import COLUMNS as VALUE_COLUMNS
-from headcount.base.head_values import read_head_values, read_in_order
+from headcount.base.head_values import read_head_values, read_numbers
 from headcount.base.ranking import Heads, rank_heads
 from headcount.store.model_folder import ModelFolder, check_measured
 
@@ -55,7 +55,7 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
     fisher, pairs = np.zeros((grid.size, grid.size)), fisher_pairs(grid)
     rows, columns = ([place[side] for _, place in pairs] for side in (0, 1))
     keys = [key for key, _ in pairs]
-    fisher[rows, columns] = read_in_order(beside(path, "fisher"), COLUMNS["fisher"], keys, _SCRIPT)
+    fisher[rows, columns] = read_numbers(beside(path, "fisher"), COLUMNS["fisher"], keys)
     for file in (path, beside(path, "fisher")):
         check_measured(file, folder.weight_files, _SCRIPT)
     return Measured(values, fisher)
@@ -64,7 +64,7 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
 def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
     """Return mean outputs [heads, e] of the model in a folder. Raises UserError for another."""
     grid, width = folder.settings.grid, folder.settings.head_width
-    means = read_in_order(path, COLUMNS["means"], _dimensions(grid, width), _SCRIPT)
+    means = read_numbers(path, COLUMNS["means"], _dimensions(grid, width))
     check_measured(path, folder.weight_files, _SCRIPT)
     return means.reshape(grid.size, width)
 

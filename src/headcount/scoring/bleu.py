@@ -9,7 +9,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import EnvironmentFault, UserError, reading
 from headcount.base.files import read_json, sha256
 from headcount.base.settings.data import (
     SCORED_BY_CHARACTERS,
@@ -168,14 +168,9 @@ def _script(path: Path) -> str:
 
 def _search_of(translations: Path, about: Path) -> dict[str, Any]:
     """Return the search settings of translations. Raises UserError unless facts describe them."""
-    try:
+    with reading(about, "scripts/translate.py"):
         known = read_json(about)
         search, expected = {key: known[key] for key in SEARCH}, known["sha256"]
-    except (KeyError, TypeError, ValueError) as fault:
-        raise UserError(
-            f"{about}: damaged, or written by an older version of scripts/translate.py; delete it "
-            "and the translations, and translate the test set again"
-        ) from fault
     if sha256(translations) != expected:
         raise UserError(
             f"{translations}: not what the model wrote; its SHA-256 is not the one in {about}. "

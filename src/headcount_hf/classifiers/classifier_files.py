@@ -67,7 +67,7 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     check_apart(record.parent, [folder])
     paths = whole_files(folder)
     for path in paths:
-        with whole_file(record.parent / path.name, path.stat().st_size) as part:
+        with whole_file(record.parent / path.name) as part:
             shutil.copyfile(path, part)
     write_record(record.parent, {"model": name, "revision": commit}, [path.name for path in paths])
 

@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.settings.runs import Runs
 from headcount.base.settings.section import (
     FILE,
     LARGEST,
@@ -137,8 +136,9 @@ class PruningSteps(Section):
 class AblationSettings(PruningSteps):
     """Heads of trained models removed without further training (Michel et al.)."""
 
-    runs: Runs = []
-    """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
+    runs: Annotated[list[str], AfterValidator(each_once)] = []
+    """Training runs whose models are ablated, by their names in paths, such as `baseline` or
+    `random-6`, among `runs`; empty: none, and no tables."""
     test_sets: list[str] = []
     """Two test sets, where a pair has them, between which effects are compared; the first scores
     all else. The second may be `dev`. Empty: the first two; for a pair with one, this and `dev`."""

@@ -23,8 +23,6 @@ HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
 WEIGHTS = "model.safetensors"
 
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
-
 
 class Origin(Section):
     """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
@@ -48,9 +46,7 @@ class PretrainedFiles(Origin):
     """Files with SHA-256, as `scripts/describe_model.py` prints them; optional with `path`."""
 
     def _faults(self) -> Faults:
-        pickles = any(name.endswith(_PICKLES) for name in self.files)
         lacking = (self.hub or self.files) and WEIGHTS not in self.files
-        yield f"files: a pickle can run code; save the weights as {WEIGHTS}", pickles
         yield f"files: expected {WEIGHTS} among them", lacking
         yield "files: expected the SHA-256 of each", self.hub and None in self.files.values()
 

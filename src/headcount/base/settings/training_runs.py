@@ -1,10 +1,9 @@
 """Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
-`label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
-short names: in a file, and `--run`. Programs read the settings in `run.json`.
+Labels such as `impt-6-p0.5` are written, as in paths, and never read: files and `--run` have the
+settings.
 """
 
-import re
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -13,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Faults, Section, nearest, refuse
+from headcount.base.settings.section import Faults, Section, refuse
 
 _ALL = frozenset({"baseline", "random", "drophead", "importance"})
 _MASKS = _ALL - {"baseline"}
@@ -43,26 +42,12 @@ VARIANTS: dict[str, tuple[str, frozenset[str]]] = {
 """Keys of a training run in the order of labels: letters before the value, methods with the key."""
 
 _WORDS = {"importance": "impt"}  # in labels, for methods that have another name there
-_CHOICES = {
-    "rescale": {"unscaled": "none", "rescaled": "layer"},
-    "scope": {"model": "model", "layer": "layer"},
-    "draw": {"update": "update", "sentence": "sentence"},
-    "schedule": {"constant": "constant", "linear": "linear", "v": "v"},
-}  # values of keys by their words in labels; the first is the default, except for DropHead
+_OWN = {"rescale": "none", "scope": "model", "draw": "update", "schedule": "constant"}
 _DROPHEAD = {"rescale": "layer", "draw": "sentence", "schedule": "v"}
-_NAME = re.compile(r"(baseline|random|drophead|impt)(?:-(\d[\d.]*)(%?))?((?:-[a-z][\w.]*)*)")
+_SCALED = {"none": "unscaled", "layer": "rescaled"}  # in labels
 
 
-class NamedSettings(Section):
-    """A run that people may write as a short name."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return cls._read_name(given) if isinstance(given, str) else given
-
-
-class RunSettings(NamedSettings):
+class RunSettings(Section):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "drophead", "importance"]
@@ -126,27 +111,26 @@ class RunSettings(NamedSettings):
 
     @property
     def label(self) -> str:
-        """The short name, as in paths: `impt-6-p0.5`."""
+        """The name in paths and tables: `impt-6-p0.5`."""
         parts = [_WORDS.get(self.method, self.method)]
         for key, value in self._given.items():
-            words = {value: word for word, value in _CHOICES.get(key, {}).items()}
-            parts.append(words.get(value, VARIANTS[key][0] + written(value)))
+            word = _SCALED.get(value) if key == "rescale" else None
+            parts.append(word or VARIANTS[key][0] + ("" if value is True else written(value)))
         return "-".join(parts)
 
     @property
     def _given(self) -> dict[str, Any]:
         """Values of keys other than the method's defaults, in the order of labels."""
         values = self.model_dump(exclude_defaults=True)
-        return {k: values[k] for k in VARIANTS if k in values and values[k] != self._own(k)}
+        return {k: values[k] for k in VARIANTS if k in values and values[k] != self._own.get(k)}
 
-    def _own(self, key: str) -> str | None:
-        """Return the method's default of a key that has another one for DropHead."""
-        own = _DROPHEAD if self.method == "drophead" else {}
-        return own.get(key, next(iter(_CHOICES.get(key, {}).values()), None))
+    @property
+    def _own(self) -> dict[str, str]:
+        return _OWN | (_DROPHEAD if self.method == "drophead" else {})
 
     def chosen(self, key: str) -> str:
         """Return `rescale`, `scope`, `draw` or `schedule` as given, or the method's default."""
-        return getattr(self, key) or self._own(key)
+        return getattr(self, key) or self._own[key]
 
     @property
     def masks(self) -> bool:
@@ -184,7 +168,7 @@ class RunSettings(NamedSettings):
         total = _room(rows, layers)
         changes: dict[str, Any] = {"attention_heads": None} if own.heads == model.heads else {}
         changes |= {"dropout": None} if own.dropout == model.dropout else {}
-        changes |= {key: None for key in _CHOICES if getattr(self, key) == self._own(key)}
+        changes |= {key: None for key, value in self._own.items() if getattr(self, key) == value}
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * total / 100 + Fraction(1, 2)), bool(percent and total))
@@ -195,28 +179,12 @@ class RunSettings(NamedSettings):
         refuse((f"run {run.label!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
+    @model_validator(mode="before")
     @classmethod
-    def _read_name(cls, text: str) -> dict[str, Any]:
-        forms = ("random-6", "random-12.5%", "drophead-0.2", "impt-6")
-        word, amount, percent, end = match_name(_NAME, text, *forms)
-        settings: dict[str, Any] = {"method": "importance" if word == "impt" else word}
-        key = "share" if percent else "head_probability" if word == "drophead" else "heads"
-        settings |= {key: amount + percent if percent else number(amount)} if amount else {}
-        for part in end.split("-")[1:]:
-            letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
-            key = letters and next(
-                (key for key, (before, _) in VARIANTS.items() if before == letters), ""
-            )
-            value = number(digits) if digits else True
-            choice = [name for name, words in _CHOICES.items() if part in words]
-            if choice:
-                key, value = choice[0], _CHOICES[choice[0]][part]
-            elif not key:
-                key = "exclude_kind" if "spare_" in part else "unit"
-                value = part.removeprefix("spare_")
-            refuse((f"expected {key} once, found {text!r}", key in settings))
-            settings[key] = value
-        return settings
+    def _read_baseline(cls, given: Any) -> Any:
+        form = "expected baseline, or a mapping such as {method: random, heads: 6}"
+        refuse((f"{form}, found {given!r}", isinstance(given, str) and given != "baseline"))
+        return {"method": given} if given == "baseline" else given
 
 
 def _room(rows: dict[str, list[int]], layers: bool) -> int:
@@ -228,26 +196,6 @@ def _room(rows: dict[str, list[int]], layers: bool) -> int:
 BASELINE = RunSettings(method="baseline")
 
 
-def label(run: Any) -> str:
-    """Return the short name of a training run or a pruned run, as in paths and tables."""
-    return run.label
-
-
 def written(value: float | str) -> str:
-    """Return a value as names have it: numbers in plain decimal digits, True as nothing."""
-    if value is True:
-        return ""
+    """Return a value as names have it: numbers in plain decimal digits."""
     return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
-
-
-def number(text: str) -> int | float:
-    """Return the number that a name has."""
-    return float(text) if "." in text else int(text)
-
-
-def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
-    """Return the groups of a short name. Raises ValueError with the nearest of the `forms`."""
-    if match := pattern.fullmatch(text):
-        return match.groups()
-    hint = nearest(text, forms)
-    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")
