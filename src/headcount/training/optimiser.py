@@ -57,7 +57,7 @@ class Average:
         if self.kind != "last":
             return self.kept[0] if self.kept else weights
         last = self._last(weights)
-        return {name: sum(each[name] for each in last) / len(last) for name in weights}
+        return {name: sum(weight[name] for weight in last) / len(last) for name in weights}
 
     def state(self) -> Weights:
         """Return all that a resumed run needs."""
