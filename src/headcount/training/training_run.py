@@ -31,7 +31,6 @@ SLOPE_COLUMNS = (*MASK_COLUMNS[:-1], "slope_mean", "slope_sd", "importance")
 """Mean and SD of ∂L(x)/∂ξ at ξ = 1 over the sentences of these updates, nats, above 0 where the
 loss would fall without the head. Mean importance, before any moving average, in the run's unit."""
 Row = dict[str, Any]
-Places = tuple[StateStore, Path] | tuple[None, None]
 
 
 @dataclass
@@ -47,7 +46,7 @@ class ModelRun:
     save_seconds: float  # between two saved states
 
     @contextmanager
-    def unfinished(self, out: Path) -> Iterator[Places]:
+    def unfinished(self, out: Path) -> Iterator[tuple[StateStore | None, Path | None]]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
         Both are None if the outputs lie finished, as they do beside the states until an engine has
@@ -147,9 +146,8 @@ class TrainingRun(ModelRun):
             for update in self.train.keep_updates:
                 weights = states.load_checkpoint(update)
                 save_weights(folder / "updates" / f"{update}.safetensors", weights)
-            masks, slopes = trainer.progress.masks, trainer.progress.slopes
-            files = ("masks", MASK_COLUMNS, masks), ("slopes", SLOPE_COLUMNS, slopes)
-            for name, columns, values in files:
+            for name, columns in (("masks", MASK_COLUMNS), ("slopes", SLOPE_COLUMNS)):
+                values = getattr(trainer.progress, name)
                 rows = head_rows(model.grid.heads(), trainer.steps(), values)
                 write_csv(folder / f"{name}.csv", columns, rows)
             save_weights(folder / "model" / "last.safetensors", trainer.last())
