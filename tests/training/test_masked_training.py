@@ -128,7 +128,7 @@ def test_every_sentence_is_trained_with_its_own_row(make, seen):
     mask = make_mask("drophead-0.4", trainer.model.grid, trainer.settings)
     masked = []
     for update in range(7):
-        batches = [collate(TEXT, ids) for ids, *_ in seen[2 * update :][:2]]
+        batches = [TEXT.batch(ids) for ids, *_ in seen[2 * update :][:2]]
         choice = mask.choose(None, batches, update + 1)
         assert torch.equal(
             choice.multiplier, torch.cat([row for _, row, _ in seen[2 * update :][:2]])
