@@ -10,7 +10,6 @@ from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import BeamSearch
-from headcount.search.sources import encode_once
 
 torch.set_num_threads(1)
 
@@ -55,8 +54,7 @@ def search_of(
     multiplier: Tensor | None = None,
 ) -> BeamSearch:
     """A search of one batch that has not begun."""
-    memory = encode_once(model, sources, multiplier)
-    return BeamSearch(model, sources, memory, settings, multiplier)
+    return BeamSearch(model, sources, settings, multiplier)
 
 
 def one_pair(text: ParallelText, number: int) -> ParallelText:
