@@ -22,10 +22,7 @@ Job = dict[str, Any]
 
 
 def planned_jobs(experiment: str) -> list[Job]:
-    """Return rule, shell command, code, inputs and outputs of every job, done or not.
-
-    A dry run of everything announces them.
-    """
+    """Return rule, shell command, code, inputs and outputs of every job, done or not."""
     from snakemake import api
     from snakemake.settings.types import Quietness
 

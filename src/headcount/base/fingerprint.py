@@ -38,11 +38,7 @@ def require_own_package(root: Path) -> None:
 
 @cache
 def code(script: str, *modules: str) -> dict[str, str]:
-    """Return {file: fingerprint} of a script and of every project module that it imports.
-
-    `modules` are further modules, which the script imports by name. Paths are relative to the
-    project's root. Raises ValueError for a relative import.
-    """
+    """Return {file: fingerprint} of a script, these modules, and all of ours that they import."""
     waiting, parsed = [_ROOT / script, *chain.from_iterable(map(_files_of, modules))], {}
     while waiting:
         path = waiting.pop()
