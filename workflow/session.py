@@ -1,7 +1,4 @@
-"""One reading of the Snakefile: the experiment, the machine, and what is done around the jobs.
-
-Messages at a run's start and end are shown by Snakemake's loggers.
-"""
+"""One reading of the Snakefile: the experiment, the machine, and what is done around the jobs."""
 
 import gc
 from collections import Counter

@@ -1,7 +1,4 @@
-"""Phases of an experiment: the jobs that Snakemake plans, by the stages of dvc.yaml.
-
-The outs of a stage alone decide which jobs belong to it.
-"""
+"""Phases of an experiment: the jobs that Snakemake plans, by the outs of the stages in dvc.yaml."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -120,10 +117,7 @@ def _faults(job: Job, owners: list[Phase]) -> Iterator[str]:
 
 
 def _check_makers(jobs: Iterable[Job], phases: Iterable[Phase]) -> None:
-    """Raise UserError for an input in a phase's folders that no job makes.
-
-    Snakemake plans no job whose own inputs are missing. The phase would remove the job's files.
-    """
+    """Raise UserError for an input that no job makes, and that a phase would remove."""
     made = {output for job in jobs for output in job["output"]}
     for job in jobs:
         for path in job["input"]:

@@ -1,8 +1,4 @@
-"""Sections of settings as command lines: one `--flag` per key.
-
-The workflow writes a section with `as_flags`. A script declares it with `add_flags` and reads it,
-equal and checked, with `from_flags`.
-"""
+"""Sections of settings as command lines, written by the workflow and read by scripts."""
 
 import argparse
 import json
