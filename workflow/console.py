@@ -41,7 +41,7 @@ def submits() -> bool:
 
     with redirect_stderr(io.StringIO()):  # Snakemake has named the profile already
         _, args = parse_args(sys.argv[1:])
-    return args.executor not in (None, "local")
+    return args.executor not in (None, "local")  # `--jobs` may stand beside `--cores` anywhere
 
 
 def trusts_files() -> bool:

@@ -121,7 +121,7 @@ def set_limits(workflow) -> None:
 def run_in_turn(workflow) -> None:
     """Let jobs of a group run in turn on a cluster, with the resources of the largest."""
     workflow.global_resources["turn"] = 1
-    workflow.resource_scopes["turn"] = "local"
+    workflow.resource_scopes["turn"] = "local"  # else the whole cluster would have one
 
 
 class Size(NamedTuple):

@@ -118,6 +118,7 @@ def _faults(job: Job, owners: list[Phase]) -> Iterator[str]:
 
 def _check_makers(jobs: Iterable[Job], phases: Iterable[Phase]) -> None:
     """Raise UserError for an input that no job makes, and that a phase would remove."""
+    # Snakemake plans no job whose own inputs are missing.
     made = {output for job in jobs for output in job["output"]}
     for job in jobs:
         for path in job["input"]:
