@@ -25,7 +25,7 @@ PAGE = b"<!DOCTYPE html><title>Please log in</title>"
 class Handler(BaseHTTPRequestHandler):
     """Serves by file name: page.txt, cut.txt, late.txt, missing.txt and others.
 
-    An answer with big.gz is cut after `server.piece` bytes, if that is set.
+    The content of big.gz is `server.big`, cut after `server.piece` bytes if that is set.
     """
 
     def do_GET(self):
@@ -53,13 +53,13 @@ class Handler(BaseHTTPRequestHandler):
         server.ranges.append(asked)
         if asked:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
-        size = len(BIG)
+        size = len(server.big)
         if start >= size:
             self.send(416, {"Content-Range": f"bytes */{size}", "Content-Length": "0"})
             return
         headers = {"Content-Range": f"bytes {start}-{size - 1}/{size}"} if start else {}
         headers |= {"Content-Length": str(size - start)}
-        self.send(206 if start else 200, headers, BIG[start:][: server.piece])
+        self.send(206 if start else 200, headers, server.big[start:][: server.piece])
 
     def log_message(self, format, *args):
         pass
@@ -73,7 +73,7 @@ def server(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda request, address: None  # a client that hung up
     server.asked, server.ranges = [], []
-    server.piece = None
+    server.big, server.piece = BIG, None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server

@@ -102,11 +102,8 @@ def fetch_file(corpus: str, file: File, target: Path, lock: Path) -> None:
     own = file.path and os.path.exists(file.path)  # it may have changed since it was copied
     if wanted and not own and target.is_file() and sha256(target) == wanted:
         return
-    origin = (
-        file.path
-        or _beside(corpus, target, wanted)
-        or _mirrored(Path(corpus, target.name), file.url)
-    )
+    place = Path(corpus, target.name)
+    origin = file.path or _beside(corpus, target, wanted) or _mirrored(place, file.url)
 
     def check(part: Path) -> None:
         _check(file, known, lock, part, origin or file.url)

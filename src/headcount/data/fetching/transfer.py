@@ -52,8 +52,8 @@ def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) ->
             fault = EnvironmentFault(f"{url}: {reason}; {advice}")
         except EnvironmentFault as wrong:
             fault = wrong
-        if not known:
-            partial.unlink(missing_ok=True)
+        if partial.exists() and not (known and partial.stat().st_size):
+            partial.unlink()
         if wait is None:
             raise fault
         print(f"{fault}\nTrying again in {wait} s.", file=sys.stderr)
