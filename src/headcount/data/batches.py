@@ -40,7 +40,8 @@ class ParallelText:
         tgt_in = shifted.masked_fill(shifted == EOS, PAD)
         real = (tgt_out != PAD).flatten().nonzero().squeeze(1)
         tensors = (pad_sources(part.src), tgt_in, tgt_out, real)
-        return Batch(pairs, *part.lengths.tolist(), *(t.to(device) for t in tensors))
+        placed = (tensor.to(device, non_blocking=True) for tensor in tensors)  # waits for no GPU
+        return Batch(pairs, *part.lengths.tolist(), *placed)
 
     @property
     def lengths(self) -> np.ndarray:
