@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from headcount.base.settings.reader import read_value
 from headcount.base.settings.runs import PrunedSettings, labels, read_run, write_run
 from headcount.base.settings.training_runs import RunSettings
 
-CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")
 SMALL = ModelSettings(preset="small")  # 9 layers of 4 heads, d_model 256, dropout 0.1
 

@@ -6,16 +6,8 @@ import sys
 import pytest
 
 from benchmarks import depth
-from benchmarks.depth import shown
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
-
-
-def test_a_chain_is_printed_with_the_number_of_its_calls():
-    # Two calls: `main` is called by nobody of the project.
-    lines = shown("train", ("main, a.py", "fit, b.py", "merge, c.py")).splitlines()
-    assert lines[0] == "scripts/train.py: 2 calls from main"
-    assert lines[1:] == ["   0  main, a.py", "   1  fit, b.py", "   2  merge, c.py"]
 
 
 def test_few_calls_lie_between_a_command_and_the_multiplier(monkeypatch, capsys):

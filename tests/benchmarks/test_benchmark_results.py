@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from small_run import segment
@@ -58,11 +57,6 @@ def test_a_record_comes_back_and_another_line_is_named(tmp_path):
     path.write_text(json.dumps(PLANS) + "\n[1]\n")
     with pytest.raises(UserError, match=r"a\.jsonl:2: expected a record of .*, found '\[1\]'"):
         record.read(path)
-
-
-def test_flags_are_kept_but_for_where_files_lie():
-    told = record.told(Namespace(preset="tiny", data=Path("/home/me"), at_most=None, repeats=2))
-    assert told == {"preset": "tiny", "repeats": 2}
 
 
 def test_a_child_is_measured_and_killed_when_its_time_is_over(tmp_path):
@@ -161,13 +155,6 @@ def test_an_older_file_stays_until_all_is_measured(tmp_path, monkeypatch):
     assert old.read_text() == "old" and part["benchmark"] == "training"
     measuring.run()
     assert [step["failed"] for step in record.read(old)] == ["all -1 minutes were over"] * 2
-
-
-def test_a_text_for_a_search_fills_its_batches():
-    # Lines of 3, 2 and 4 positions with their ends: 3, 5, 9 after each.
-    text = "a b\nc\nd e@@ f\n"
-    for positions, lines in ((3, 1), (4, 2), (5, 2), (6, 3), (99, 3)):
-        assert memory.enough(text, positions) == text.splitlines(keepends=True)[:lines]
 
 
 def test_a_vocabulary_is_cut_and_filled_up(tmp_path):

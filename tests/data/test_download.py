@@ -162,13 +162,6 @@ def test_a_cut_download_goes_on_where_it_stopped(server, tmp_path, monkeypatch, 
     assert names(tmp_path) == ["big.gz", "manifest.json"]
 
 
-def test_a_complete_piece_needs_only_its_check(server, tmp_path):
-    (tmp_path / ".fetched-big.gz").write_bytes(BIG)
-    fetch(server, "big.gz", tmp_path, BIG_HASH)
-    assert server.ranges == [f"bytes={len(BIG)}-"]
-    assert (tmp_path / "big.gz").read_bytes() == BIG
-
-
 @pytest.mark.parametrize("left", [b"another start", BIG + b"more"])
 def test_a_piece_of_another_file_is_fetched_anew(server, tmp_path, left):
     (tmp_path / ".fetched-big.gz").write_bytes(left)
@@ -296,19 +289,3 @@ def test_own_files_are_copied(tmp_path, monkeypatch):
         with pytest.raises(UserError, match=f"Expected .*{next(iter(more.values()))}"):
             fetch_own(**more)
     assert (tmp_path / "raw" / "train.en").read_bytes() == b"edited\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "key"),
-    [
-        ({"file": "../up.txt", "sha256": GOOD_HASH}, "train.en.file: "),
-        ({"file": "/etc/passwd", "sha256": GOOD_HASH}, "train.en.file: "),
-        ({"file": "good.txt", "sha256": "abc"}, "train.en.sha256: "),
-        ({"sha256": GOOD_HASH}, "train.en: "),
-        *(({"url": f"{address}/x"}, "url: ") for address in ("http://a.org", "file:///etc")),
-    ],
-)
-def test_faulty_entries(tmp_path, change, key):
-    given = {"base_url": "https://x.org", "splits": {"train": {"en": change}}}
-    with pytest.raises(UserError, match=key):
-        fetch_corpus("c", given, tmp_path)

@@ -164,18 +164,6 @@ def test_f16_entities_of_xml_cannot_grow(text):
     check(found, ": not well-formed XML .limit on input amplification")
 
 
-def test_a_memory_is_read_in_little_space(text):
-    """Elements that were read are let go of, with their text."""
-    import tracemalloc
-
-    memory = tmx(*(side("en", f"{n} {'word ' * 100}") for n in range(4000))).encode()
-    found = text(memory, "a.tmx", format="tmx", language="en")
-    tracemalloc.start()
-    assert sum(1 for _ in read_sentences(found)) == 4000
-    assert tracemalloc.get_traced_memory()[1] < len(memory) / 4
-    tracemalloc.stop()
-
-
 def sgm(*segments, head="<doc docid='d' sysid='ref'>"):
     return f"<srcset>{head}\n<hl>\n{''.join(segments)}</hl>\n</doc></srcset>"
 

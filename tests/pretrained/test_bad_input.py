@@ -210,17 +210,6 @@ def test_pieces_that_do_not_fit_the_weights(folders, capsys):
         assert message in refused(at, capsys, at.segment("en", "de"))
 
 
-def test_holes_and_doubles_among_the_pieces(folders, capsys):
-    at = folders("bart_merges")
-    path = at.theirs / "vocab.json"
-    ids = json.loads(path.read_text())
-    path.write_text(json.dumps({piece: number for piece, number in ids.items() if number != 40}))
-    message = refused(at, capsys, at.segment("en", "de"))
-    assert "330 words" in message and "none for 1, the first of them 40" in message
-    path.write_text(json.dumps(ids | {"other": 40}))
-    assert "40 of more than one" in refused(at, capsys, at.segment("en", "de"))
-
-
 def test_pieces_of_another_pair_or_of_an_older_format(folders, capsys):
     at = folders("mbart_json")
     assert at.segment("en_XX", "de_DE") == 0

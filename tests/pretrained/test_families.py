@@ -26,8 +26,6 @@ from headcount_hf.pretrained.segment import place_marks, segment_pretrained
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
-LONGEST = 10
-
 
 @dataclass(frozen=True)
 class Case:

@@ -128,11 +128,3 @@ def test_f56_a_release_that_is_too_fresh_or_gone_is_named(project, index):
     del index.files["b"]  # taken back, or another one in its place
     code, message = aged(project, index)
     assert code == 2 and "the index no longer lists 1 of its files (bbbb" in message
-
-
-def test_f56_an_index_that_does_not_answer_is_another_fault(project, index):
-    index.files["a"] = "no day"
-    code, message = aged(project, index)
-    assert code == 3 and "expected times of upload by SHA-256: Invalid isoformat" in message
-    code, message = locks(project, "age", "--index", "http://127.0.0.1:9")
-    assert code == 3 and "http://127.0.0.1:9/pypi/some-package/json: expected times" in message

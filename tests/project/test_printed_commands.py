@@ -156,28 +156,6 @@ def _write_entailment(path, seed: int) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def test_commands_of_a_page():
-    page = """
-Text: `snakemake -n`, the program `snakemake`, a file `a.md`; `dvc  exp
-show`.
-
-```bash
-cd x && pip install -e .
-
-python a.py --one 1 \\
-    --two 2
-oops
-```
-
-```
-words
-python b.py
-```
-"""
-    commands = "cd x|pip install -e .|python a.py --one 1 --two 2|oops|python b.py|snakemake -n"
-    assert "|".join(commands_of(page)) == f"{commands}|dvc exp show"
-
-
 def test_every_command_that_is_tried_is_printed():
     assert set(KNOWN) - set(PRINTED) == set()
 
@@ -192,16 +170,6 @@ def test_as_printed(project, command, words, made):
     command = command.replace("--keep 43", "--keep 20")  # the small model has 32 heads
     assert words in project.shell(command)
     assert made is None or (project.folder / made).stat().st_size > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", PIPED)
-def test_standard_input_is_translated_as_a_file_is(project, command):
-    project.shell(printed("python scripts/export.py --to headcount --model res"))
-    flags = "--source sentences.txt --out whole.txt --facts whole.json"
-    project.shell(command.replace("< sentences.txt", flags))
-    whole = (project.folder / "whole.txt").read_text()
-    assert whole.strip() and project.shell(f"{command} 2> /dev/null") == whole
 
 
 @pytest.mark.slow
@@ -287,14 +255,6 @@ def test_a_training_can_be_watched(project):
     process.terminate()
     process.communicate(timeout=10)
     assert re.match(r"update \d+/60", seen[-1])
-
-
-@pytest.mark.slow
-def test_trees_without_stanza_name_what_to_install(project):
-    """The gate has no stanza, whose models come from the network; nor has this project then."""
-    (project.folder / "src" / "stanza.py").write_text("raise ModuleNotFoundError(name='stanza')\n")
-    told = project.shell(ALONE[1], fails=True)
-    assert "expected the package stanza" in told and "run: pip install -e '.[parse]'" in told
 
 
 @pytest.mark.slow
