@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from masked_run import (
     DECODE,
     DECODE_FLAGS,
@@ -37,7 +36,6 @@ from headcount.base.settings.flags import run_as_flag
 from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.data.lines import clean_lines, write_lines
-from headcount.model import machine
 from headcount.scoring.bootstrap import compare_systems
 from headcount.search.beam_search import translate
 
@@ -98,9 +96,7 @@ def untuned(inputs, tmp_path_factory) -> list[dict[str, str]]:
     ]
     flags += ["--importance", inputs.text / "own.csv", "--gates", *gates(inputs).values()]
     flags += ["--draws", 2, "--test-sets", '["test"]', *DECODE_FLAGS]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "use_threads", torch.set_num_threads)
-        assert run_script("untuned_masking", flags) == 0
+    assert run_script("untuned_masking", flags) == 0
     return list(csv.DictReader(out.open()))
 
 

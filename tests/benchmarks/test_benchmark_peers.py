@@ -13,7 +13,6 @@ from headcount.model.loss import token_losses
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
-SRC = Vocabulary([(f"s{number}", 1) for number in range(5)])
 TGT = Vocabulary([(f"t{number}", 1) for number in range(7)])
 JOINT_TEXT = ParallelText([[4, 8, 5, 6, 7], [7]], [[9, 4], [5, 6, 8, 7, 4, 8]])
 

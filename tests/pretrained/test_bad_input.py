@@ -13,7 +13,6 @@ from script_runner import run_script
 from small_tokenizers import LINES, write_small, write_text
 
 from headcount.base.files import read_json
-from headcount.model import machine
 
 GONE = object()
 
@@ -160,8 +159,7 @@ def test_lines_longer_than_the_positions(folders, tmp_path, capsys, layout):
     assert f"{text}:2: expected at most 63 pieces" in message
 
 
-def test_a_source_longer_than_the_positions(folders, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+def test_a_source_longer_than_the_positions(folders, tmp_path, capsys):
     at = folders("bart_merges")
     assert at.segment("en", "de") == at.import_it() == 0
     source = tmp_path / "test.txt"

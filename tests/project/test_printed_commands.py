@@ -96,8 +96,6 @@ CLUSTER = matching("sbatch|snakemake --workflow-profile")
 """Read by Snakemake's parser; test_slurm.py has a cluster of its own."""
 DVC = matching("dvc exp (run -n|apply)|dvc remote modify --local")
 """Read by DVC's parser. Tests of two engines and of remotes run them with other values."""
-PIPED = matching("python scripts/translate.py --model translator .*< sentences.txt")
-"""A test below compares what they print with a translation from file to file."""
 GATE = [
     "python3 -m venv .venv",
     ". .venv/bin/activate",
@@ -118,12 +116,11 @@ TUTORIAL = [command for _, language, block in STEPS if language == "bash"
             for command in commands_of(f"```bash\n{block}```")]  # fmt: skip
 ALONE = [
     "tail -f results/quickstart/logs/train/*.log",
-    "python scripts/parse.py --source own/dev.en --language en --out own/dev.conllu",
     "python -m pytest -m 'not slow' -n 2 --dist loadfile",
 ]
 """Each has a test of its own below."""
 KNOWN = {command for command, _, _ in AS_PRINTED}.union(
-    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, DVC, PIPED, ALONE, TUTORIAL
+    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, DVC, ALONE, TUTORIAL
 )
 ELSEWHERE = [command for command in PRINTED if command not in KNOWN]
 """Run as printed by another test, which has more to say about them."""
@@ -258,7 +255,7 @@ def test_a_training_can_be_watched(project):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ALONE[2:])
+@pytest.mark.parametrize("command", ALONE[1:])
 def test_the_fast_tests_are_those_that_are_not_slow(command):
     """Listed in this file alone: all of them, and run, they are the gate itself."""
     listed = ProjectCopy.of(ROOT).shell(f"{command} --collect-only {shlex.quote(__file__)}")

@@ -16,7 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
 
 from snakemake_logger_plugin_headcount import LogHandler
-from snakemake_logger_plugin_headcount.display import Display, console_on, spoken
+from snakemake_logger_plugin_headcount.display import Display, console_on
 
 SMALL = """
 from collections import Counter
@@ -71,15 +71,6 @@ def record(event: LogEvent | None, at: float, **facts) -> logging.LogRecord:
 def info(number: int, rule: str, at: float, **wildcards: str) -> logging.LogRecord:
     facts = {"jobid": number, "rule_name": rule, "wildcards": wildcards, "output": ["file"]}
     return record(LogEvent.JOB_INFO, at, **facts)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.6, "60 s"), (150, "2.5 min"), (2400, "40 min")]
-    + [(7200, "2.0 h"), (90000, "25 h")],
-)
-def test_seconds_have_the_unit_of_their_size(seconds, words):
-    assert spoken(seconds) == words
 
 
 def test_lines_of_a_run(tmp_path, monkeypatch):

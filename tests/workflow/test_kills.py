@@ -24,19 +24,10 @@ def attacked(folder, command: str, kills: int):
     return attack(victim, kills, random.Random(1))
 
 
-@pytest.mark.parametrize(
-    ("command", "kills", "seen"),
-    [
-        (HALVES, 6, True),
-        (ASIDE, 6, False),
-        ("echo damaged > out/input; sleep 0.2", 6, True),
-        (AGAIN, 12, True),  # it ends otherwise the second time
-    ],
-    ids=["halves", "aside", "input", "again"],
-)
-def test_a_half_written_or_damaged_file_is_seen(tmp_path, command, kills, seen):
-    tally = attacked(tmp_path, command, kills)
-    assert tally["kills"] == kills and tally["compared"] > kills
+@pytest.mark.parametrize(("command", "seen"), [(HALVES, True), (ASIDE, False)])
+def test_a_half_written_or_damaged_file_is_seen(tmp_path, command, seen):
+    tally = attacked(tmp_path, command, 6)
+    assert tally["kills"] == 6 and tally["compared"] > 6
     assert (tally["differing"] + tally["missing"] > 0) == seen
 
 

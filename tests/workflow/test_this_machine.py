@@ -255,14 +255,3 @@ def test_guesses_are_shares_of_a_training(estimate, plan, monkeypatch, tmp_path)
     share = estimate.SHARES["masking"]
     assert seconds["masking"] == pytest.approx(estimate.START + training * share)
     assert seconds["bleu"] == estimate.START
-
-
-def test_seconds_of_jobs_that_ran_here_take_the_place_of_guesses(
-    estimate, plan, monkeypatch, tmp_path
-):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "results/quickstart/benchmarks/train"
-    folder.mkdir(parents=True)
-    for name, seconds in (("a", 10), ("b", 30)):
-        (folder / f"{name}.tsv").write_text(f"s\th:m:s\n{seconds}\t0:00:00\n")
-    assert estimate.seconds_by_rule(plan, ["train"], 1e10) == {"train": 20}
