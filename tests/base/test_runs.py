@@ -185,11 +185,7 @@ def test_lists_in_a_mapping_stand_for_runs_in_their_order():
     runs = ["baseline", {"share": ["25%", "50%"], "method": ["random", "importance"]}]
     starts = ["baseline", {"method": ["importance", "random"], "share": "25%"}]
     entry = {"method": "gates", "from": starts, "lambda": [0, 1e-6]}
-    given = {
-        "pairs": ["a.b-c"],
-        "model": {"preset": "small"},
-        "ablation": {"runs": ["random-9"]},
-    }
+    given = {"pairs": ["a.b-c"], "model": {"preset": "small"}, "ablation": {"runs": ["random-9"]}}
     found = Experiment(**given, runs=runs, pruned=[entry])
     assert labels(found.runs) == ["baseline", "random-9", "impt-9", "random-18", "impt-18"]
     after = ("", "-from-impt-9", "-from-random-9")

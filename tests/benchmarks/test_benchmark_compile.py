@@ -44,11 +44,7 @@ def make(tmp_path, monkeypatch):
         monkeypatch.setitem(ADAM, "eps", 0.01)
         # A large ε, or Adam makes whole steps of gradients that are nothing but rounding.
         settings = TrainSettings(
-            batch_tokens=76,
-            device="cpu",
-            peak_lr=0.01,
-            warmup_updates=1,
-            precision=precision,
+            batch_tokens=76, device="cpu", peak_lr=0.01, warmup_updates=1, precision=precision
         )
         return our_trainer(BenchData(WORDS, TEXT, TEXT), shape, settings, tmp_path, run)
 

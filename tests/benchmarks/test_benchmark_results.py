@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from dataclasses import replace
 from importlib import import_module
 
@@ -12,12 +12,10 @@ from small_run import segment
 from test_benchmarks import model_of
 
 from benchmarks import __main__ as everything
-from benchmarks import memory
 from benchmarks.results import child, record
 from benchmarks.results.page import page
 from benchmarks.steps import STEPS, TAKES, Step
 from headcount.base.errors import UserError
-from headcount.data.vocabulary import Vocabulary
 
 WHERE = {
     "processor": "Zen 9", "gpu": "", "cpus": 4, "threads": 2, "load": 0.1, "python": "3.11.7",
@@ -110,7 +108,7 @@ def smaller(step: Step) -> Step:
 def test_all_that_is_measured_on_a_gpu_small_and_on_a_cpu(tmp_path, monkeypatch, capsys):
     bpe = segment(tmp_path / "text")
     model = model_of(bpe, tmp_path / "model")
-    alike = {str(step): step for step in map(smaller, STEPS["cuda"])}  # so small, some are the same
+    alike = {step.benchmark: step for step in map(smaller, STEPS["cuda"])}  # one of each
     steps = [*alike.values(), Step("importance", 1, {"repeats": "none"})]
     monkeypatch.setitem(STEPS, "cpu", tuple(steps))
     out = tmp_path / "speed/here.jsonl"
@@ -137,34 +135,3 @@ def test_all_that_is_measured_on_a_gpu_small_and_on_a_cpu(tmp_path, monkeypatch,
     assert all(50 < int(before) <= int(peak.replace(",", "")) for _, before, peak in both)
     text = (tmp_path / "speed.md").read_text()
     assert "### Training\n" in text and "Not measured: exit code 2" in text
-
-
-def test_an_older_file_stays_until_all_is_measured(tmp_path, monkeypatch):
-    """What there is no time for is told. A command that is stopped leaves its part beside."""
-    old = tmp_path / "a.jsonl"
-    old.write_text("old")
-    steps = [Step("training", 1, {}), Step("planning", 1, {})]
-    measuring = everything.Measuring(Namespace(results=old, minutes=-1), steps, "")
-    with monkeypatch.context() as patch:
-        tell = measuring._tell
-        stop = {"training": tell}.get
-        patch.setattr(measuring, "_tell", lambda step, why: stop(step.benchmark)(step, why))
-        with pytest.raises(TypeError):  # at the second step
-            measuring.run()
-    (part,) = record.read(tmp_path / "a.jsonl.part")
-    assert old.read_text() == "old" and part["benchmark"] == "training"
-    measuring.run()
-    assert [step["failed"] for step in record.read(old)] == ["all -1 minutes were over"] * 2
-
-
-def test_a_vocabulary_is_cut_and_filled_up(tmp_path):
-    pair = tmp_path / "pair"
-    pair.mkdir()
-    for name in ("src.vocab", "tgt.vocab", "dev.src"):
-        (pair / name).write_text("x 9\ny 8\n")
-    # Padding, start, end and unknown are four of the entries.
-    for pieces, kept in ((5, "x 9\n"), (6, "x 9\ny 8\n"), (8, "x 9\ny 8\n⟨0⟩ 1\n⟨1⟩ 1\n")):
-        folder = memory.with_pieces(pair, pieces, tmp_path / str(pieces))
-        assert (folder / "src.vocab").read_text() == (folder / "tgt.vocab").read_text() == kept
-        assert len(Vocabulary.load(folder / "src.vocab")) == pieces
-        assert (folder / "dev.src").read_text() == "x 9\ny 8\n"

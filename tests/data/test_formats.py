@@ -111,10 +111,7 @@ def test_translation_memories(text):
         ("PT_pt", ["autocarro", "verde PT", "Lisboa"]),
         ("en", ["bus", "green", "Lisbon"]),
         ("eng_GB", ["bus", "green", "Lisbon"]),
-        (
-            "pt",
-            ": unit 1: expected one text in 'pt', found pt-PT and pt-BR; .* pt_PT or pt_BR",
-        ),
+        ("pt", ": unit 1: expected one text in 'pt', found pt-PT and pt-BR; .* pt_PT or pt_BR"),
         ("en_US", ": expected sentences in 'en_US', found en-GB, pt-BR, pt-PT"),
     ],
 )

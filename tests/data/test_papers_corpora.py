@@ -228,10 +228,7 @@ def test_a_missing_document_is_named_with_both_files(corpus, name, split):
     text.content = lambda: Text.content(text).replace(b"docid=second", b"docid=third", 1)
     text.rows[translator] = lines
     refetched(fetched)
-    with pytest.raises(
-        UserError,
-        match=rf"{split}: .*document second and 29 more are in",
-    ):
+    with pytest.raises(UserError, match=rf"{split}: .*document second and 29 more are in"):
         fetched.split(split, src, tgt)
 
 

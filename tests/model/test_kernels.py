@@ -8,11 +8,7 @@ from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.kernels import matmul
-from headcount.model.kernels.matmul import (
-    linear,
-    matmul_transposed,
-    weight_gradient,
-)
+from headcount.model.kernels.matmul import linear, matmul_transposed, weight_gradient
 from headcount.model.kernels.small import dropout
 from headcount.model.layers import FeedForward
 

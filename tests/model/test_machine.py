@@ -5,11 +5,7 @@ import torch
 
 from headcount.base.errors import EnvironmentFault
 from headcount.model import gpu_slots
-from headcount.model.machine import (
-    batches_of,
-    pick_device,
-    pick_format,
-)
+from headcount.model.machine import batches_of, pick_device, pick_format
 
 AMX = {"amx_bf16": True, "avx512_bf16": True}
 

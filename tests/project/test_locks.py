@@ -57,19 +57,9 @@ def project(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        (
-            "pyproject.toml",
-            '"tqdm==4.70.1"',
-            '"tqdm==4.70.2"',
-            "tqdm==4.70.2, locked is 4.70.1",
-        ),
+        ("pyproject.toml", '"tqdm==4.70.1"', '"tqdm==4.70.2"', "tqdm==4.70.2, locked is 4.70.1"),
         # What the tests need has to be where the README's test line looks.
-        (
-            "pyproject.toml",
-            "test = [",
-            'test = ["stanza==1.15.0",',
-            "1.15.0 in locks/extras",
-        ),
+        ("pyproject.toml", "test = [", 'test = ["stanza==1.15.0",', "1.15.0 in locks/extras"),
         ("locks/run.txt", "tqdm==4.70.1", "tqdm>=4.70.1", "found 'tqdm>=4.70.1"),
         ("locks/test.txt", "ruff==", "tqdm==", "tqdm is in run.txt and test.txt"),
         ("locks/torch.txt", "torch==2.13.0 \\\n", "torch==2.13.0\n# ", "found 'torch==2.13.0'"),

@@ -36,10 +36,7 @@ def test_f56_the_readme_begins_with_two_lines_that_install_from_the_locks():
         f"{locked} -r locks/test.txt",
         "pip install --no-build-isolation -e '.[test]'",
     ]
-    assert (run[-1], test[-1]) == (
-        "snakemake --cores all",
-        "python -m pytest -n 2 --dist loadfile",
-    )
+    assert (run[-1], test[-1]) == ("snakemake --cores all", "python -m pytest -n 2 --dist loadfile")
 
 
 def test_one_version_everywhere():

@@ -149,11 +149,7 @@ def test_f33_f48_damaged_facts_and_edited_translations_are_not_scored(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("nothing of it", "a: BLEU is 0.00, under 1; "),
-        ("{}", None),
-    ],
+    ("line", "message"), [("nothing of it", "a: BLEU is 0.00, under 1; "), ("{}", None)]
 )
 def test_translations_in_another_language_are_warned_of(tmp_path, capsys, line, message):
     flags = bleu_flags(tmp_path)

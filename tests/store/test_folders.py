@@ -18,11 +18,7 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.store.finished import FinishedSet
-from headcount.store.model_folder import (
-    ModelFolder,
-    load_weights,
-    save_weights,
-)
+from headcount.store.model_folder import ModelFolder, load_weights, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.score import score_targets
 
