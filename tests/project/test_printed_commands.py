@@ -50,6 +50,7 @@ RUN = [
     ("python scripts/reference.py files", "| `curves` |", None),
     ("python scripts/reference.py --list", "claims_list", None),
     ("snakemake --cores all headmask", "Nothing to be done", None),
+    ("snakemake --report report.zip", "", "report.zip"),
     ("python scripts/analysis.py claims --outputs", "", "claims/tables/claims.md"),
     ("python scripts/attention.py", "", "map.json"),
     ("python scripts/attention_map.py", "", "map.svg"),
