@@ -22,5 +22,5 @@ def main(args: Flags, fine_tuning: FineTuningSettings) -> None:
     check_record(args.model)
     origin = args.origin(args.train, input_files(args.model), packages=HUGGING_FACE)
     pairs = read_pairs(FoundText(args.train))
-    session = Session(args.seed, origin, args.state, 0)
-    fine_tune_classifier(args.model, pairs, fine_tuning, session, args.out)
+    session = Session(fine_tuning, args.seed, origin, args.state, 0)
+    fine_tune_classifier(args.model, pairs, session, args.out)

@@ -14,17 +14,16 @@ from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session
 
-WAYS = {
-    "gates": (PruningRun.finish_gates, "init_from", "gates"),
-    "gates from none": (PruningRun.finish_gates, "model", "gates"),
-    "subset": (PruningRun.finish_subset, "init_from", "gates", "subset"),
-    "importance": (PruningRun.finish_fine_tuned, "init_from", "kept", "importance", "gates"),
-    "random": (PruningRun.finish_fine_tuned, "init_from", "kept", None, "gates"),
-    "scratch": (PruningRun.finish_scratch, "model", "kept"),
+READ = {
+    "gates": ("init_from", "gates"),
+    "gates from none": ("model", "gates"),
+    "subset": ("init_from", "gates", "subset"),
+    "importance": ("init_from", "kept", "importance", "gates"),
+    "random": ("init_from", "kept", "gates"),
+    "scratch": ("model", "kept"),
 }
-"""Functions by method of a run, with the flags and sections that they read."""
+"""Flags and sections that a method of a run reads."""
 FILES = ("init_from", "kept", "importance")
 
 
@@ -41,7 +40,7 @@ def main(
     start = ModelFolder(args.init_from) if args.init_from else None
     run = read_run_flag(args.run, PrunedSettings, start.settings if start else model)
     from_none = run.method == "gates" and run.from_none
-    finish, *read = WAYS["gates from none" if from_none else run.method]
+    read = READ["gates from none" if from_none else run.method]
     files = {name: getattr(args, name) for name in FILES}
     given = {name for name in FILES if files[name]}
     given |= {name for name, section in args.sections.items() if section != type(section)()}
@@ -54,6 +53,5 @@ def main(
     inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
     unread = {name: None for name in args.sections if name not in (*read, "train")}
     origin = args.origin(*inputs, run=run.label, **unread)
-    session = Session(args.seed, origin, args.state, args.save_seconds)
-    values = {**files, **args.sections, "init_from": start, None: None}
-    finish(PruningRun(run, pair, train, session), *map(values.get, read), args.out)
+    made = PruningRun(train, args.seed, origin, args.state, args.save_seconds, run, pair)
+    made.finish(start or model, args.out, args.kept, args.importance, gates, subset)

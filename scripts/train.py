@@ -14,7 +14,7 @@ from headcount.base.settings.training_runs import RunSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount.store.pair_folder import PairFolder
-from headcount.training.training_run import Session, TrainingRun
+from headcount.training.training_run import TrainingRun
 from headcount_hf.pretrained.imports import imported_files, imported_start
 
 
@@ -30,5 +30,5 @@ def main(args: command.Flags, model: ModelSettings, train: TrainSettings) -> Non
         inputs += imported_files(args.pretrained)
         start = partial(imported_start, args.pretrained, pair, model)
     origin = args.origin(inputs, run=run.label, model=model)
-    session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(run, pair, train, session).finish(model, args.out, start)
+    resumable = args.seed, origin, args.state, args.save_seconds
+    TrainingRun(train, *resumable, run, pair).finish(model, args.out, start)

@@ -244,6 +244,7 @@ def test_masks_of_harm_and_growth_are_weighted_by_masks():
 
 ALIKE = [("impt-2", "random-2"), ("impt-2-rest3-d0.1", "random-2-rest3-d0.1")]
 ALIKE += [("impt-2-signed-after9", "random-2-after9"), ("random-2-rest3", "random-2")]
+ALIKE += [("random-2-rescaled", "random-2"), ("drophead-0.2", None)]
 
 
 @pytest.mark.parametrize(("run", "random"), [*ALIKE, ("impt-2-after9", None)])

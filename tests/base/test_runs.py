@@ -35,6 +35,16 @@ trained = st.builds(
     cooldown_updates=counts,
     start_update=counts,
 )
+family = {
+    "rescale": st.sampled_from([None, "none", "layer"]),
+    "draw": st.sampled_from([None, "update", "sentence"]),
+    "schedule": st.sampled_from([None, "constant", "linear", "v"]),
+}
+layers = st.sampled_from([None, "layer"])
+trained |= st.builds(RunSettings, method=st.just("random"), heads=counts, scope=layers, **family)
+trained |= st.builds(
+    RunSettings, method=st.just("drophead"), head_probability=shares, dropout=dropouts, **family
+)
 importance = {
     "method": st.just("importance"),
     "heads": counts,
@@ -124,6 +134,28 @@ def test_a_share_is_the_nearest_count(share, heads, count):
     model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
     run = read_run_flag(f"{{method: random, share: {share}}}", RunSettings, model)
     assert run == RunSettings(method="random", heads=count)
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ({"method": "random", "heads": 6, "rescale": "none", "draw": "update"}, "random-6"),
+        ({"method": "random", "share": "50%", "scope": "layer"}, "random-2-layer"),  # of 4 heads
+        (
+            {"method": "random", "heads": 6, "rescale": "layer", "schedule": "linear"},
+            "random-6-rescaled-linear",
+        ),
+        (
+            {"method": "drophead", "head_probability": 0.2, "draw": "sentence", "schedule": "v"},
+            "drophead-0.2",
+        ),
+        ({"method": "drophead", "head_probability": 0, "rescale": "none"}, "drophead-0-unscaled"),
+    ],
+)
+def test_keys_that_the_method_has_anyway_are_left_out(given, label):
+    run = RunSettings(**given).counted(SMALL)
+    assert run.label == label
+    assert not {"none", "update"} & {*run.model_dump(exclude_none=True).values()} or "un" in label
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,16 @@ runs: [{method: baseline, attention_heads: 2}]      | 2 runs            | baseli
 runs: [{method: importance, heads: 1}, {method: importance, share: 0.5%}] | 2 runs | impt-1
 runs: [baseline, {method: baseline, dropout: 0.1}]  | 2 runs            | baseline
 runs: [{method: random, heads: 6, start_update: 30000}] | 2 runs        | random-6-after30000
+runs: [{method: drophead}]                          | 2 runs[0]         | head_probability
+runs: [{method: drophead, head_probability: 1.5}]   | 2 runs[0].head_probability |
+runs: [{method: drophead, head_probability: 0.2, scope: layer}] | 2 runs[0] | scope
+runs: [{method: drophead, heads: 6}]                | 2 runs[0]         | heads
+runs: [{method: random, head_probability: 0.2}]     | 2 runs[0]         | head_probability
+runs: [{method: importance, heads: 6, schedule: v}] | 2 runs[0]         | schedule
+runs: [{method: random, heads: 6, draw: sentence, cooldown_updates: 2}] | 2 runs[0] | cooldown_updates
+runs: [{method: baseline, rescale: layer}]          | 2 runs[0]         | rescale
+runs: [{method: random, heads: 9, scope: layer}]    | 2 runs[0]         | 8
+runs: [{method: drophead, head_probability: 0.2, schedule: [null, v]}] | 2 runs | drophead-0.2
 runs: [{method: importance, hads: 3}]               | 2 runs[0].hads    | nearest: heads
 runs: [{method: random, heads: 3, share: 5%}]       | 2 runs[0]         | share
 runs: [{method: random, share: 12.5}]               | 2 runs[0].share   |

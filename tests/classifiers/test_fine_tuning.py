@@ -38,8 +38,8 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
     """The folder that fine-tuning writes."""
     torch.set_num_threads(1)
     states, out = tmp_path / "state", tmp_path / name
-    session = Session(seed, small_origin({}) | {"seed": seed}, states, 0)
-    fine_tune_classifier(start, found, settings, session, out)
+    session = Session(settings, seed, small_origin({}) | {"seed": seed}, states, 0)
+    fine_tune_classifier(start, found, session, out)
     return out
 
 

@@ -30,6 +30,10 @@ _TRAINED = [
     {**_IMPORTANCE, "heads": 4, "probability": 0.3, "decay": 0.9, "warmup_mask_updates": 5},
     {**_IMPORTANCE, "heads": 4, "probability": 0.5, "signed": True, "warmup_mask_updates": 1},
     {**_IMPORTANCE, "heads": 4, "exclude_kind": "enc_self"},
+    {"method": "random", "heads": [0, 6], "rescale": "layer", "draw": "sentence", "schedule": "v"},
+    {"method": "random", "heads": 1, "cooldown_updates": 1, "rescale": "layer", "scope": "layer"},
+    {"method": "random", "heads": 2, "rescale": "layer"},
+    {"method": "drophead", "head_probability": [0, 0.2, 0.4]},
 ]
 _SCOPES = {"scope": ["all", "enc_self"]}
 _LAMBDAS = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 1, 2, 1000]

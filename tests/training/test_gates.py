@@ -166,7 +166,9 @@ def test_gates_are_recorded_at_the_start_and_at_every_validation(make):
     trainer = make("gates-enc_self-l0.5", init=0.0)
     trainer.fit()
     gates = trainer.head_mask
-    cells = head_rows(gates.gated_heads(), [0, *trainer.steps()], gates.statistics())
+    cells = head_rows(
+        [gates.grid.heads()[i] for i in gates.gated], [0, *trainer.steps()], gates.statistics()
+    )
     rows = [dict(zip(GATE_COLUMNS, row, strict=True)) for row in cells]
     assert [row["step"] for row in rows] == [0] * 5 + [3] * 5 + [6] * 5 + [7] * 5
     assert [(row["layer"], row["head"]) for row in rows[:5]] == [

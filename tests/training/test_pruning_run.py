@@ -27,7 +27,6 @@ from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import PruningRun
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import Session
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -55,9 +54,9 @@ def base(tmp_path_factory):
 
 def pruning(base, name, tmp_path, **changes):
     run, _ = base
-    session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
+    resumable = 3, small_origin({"run": name}), tmp_path / "state", 1e9
     train = run.train.model_copy(update=changes)
-    return PruningRun(RUNS[name], PairFolder(run.bpe), train, session)
+    return PruningRun(train, *resumable, RUNS[name], PairFolder(run.bpe))
 
 
 def losses(model, base, multiplier=None):
@@ -132,7 +131,7 @@ def test_gates_from_none_held_open_are_a_plain_training_to_the_last_bit(base, tm
     # Every draw is 1, and nothing moves log α: no slope where a gate is cut off, and no penalty.
     held_open = GATES.model_copy(update={"updates": 4, "init": 100.0})
     fresh = pruning(base, f"gates-{scope}-l0-from-none", tmp_path, updates=6, **lengths)
-    fresh.finish_gates(UNEVEN, held_open, tmp_path / "gates")
+    fresh.finish(UNEVEN, tmp_path / "gates", gates=held_open)
     expected = load_weights(tmp_path / "plain" / "model" / "last.safetensors")
     weights = load_weights_of(tmp_path / "gates")
     assert weights.keys() == expected.keys()
@@ -178,7 +177,7 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(
     monkeypatch.setitem(ADAM, "eps", 1e-3)
     recipe = {"updates": 6, "dev_interval": 3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
-    scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
+    scratch.finish(UNEVEN, tmp_path, folder / "heads.csv")
     whole = scratch.fresh_model(UNEVEN)
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
     states = StateStore(tmp_path / "masked", {"run": "masked"}, 1e9)
@@ -344,5 +343,5 @@ def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypa
     monkeypatch.setattr(Trainer, "_update", exhaust)
     pruned = pruning(base, "gates-all-l0.3", tmp_path)
     with pytest.raises(EnvironmentFault, match=r"train\.batch_tokens 150 .*such as to 75, or take"):
-        pruned.finish_gates(ModelFolder(base[1] / "model"), SHORT, tmp_path / "out")
+        pruned.finish(ModelFolder(base[1] / "model"), tmp_path / "out", gates=SHORT)
     assert not (tmp_path / "out").exists()

@@ -17,7 +17,6 @@ from headcount_hf.pretrained.library import of_hugging_face
 def fine_tune_classifier(
     start: Path,
     pairs: Sequence[Example],
-    settings: FineTuningSettings,
     session: Session,
     out: Path,
 ) -> None:
@@ -26,11 +25,11 @@ def fine_tune_classifier(
     The seed draws the classifying layer if the model in `start` has none for these labels. A call
     resumes the session after its last epoch; on a CPU, the weights are equal to the bit.
     """
-    with session.unfinished(settings, out) as (states, folder):
+    with session.unfinished(out) as (states, folder):
         if states:
             checkpoints = states.folder / "kept"
             made = folder / "model"
-            facts = _fine_tune(start, pairs, settings, session.seed, checkpoints, made)
+            facts = _fine_tune(start, pairs, session.train, session.seed, checkpoints, made)
             write_json(folder / "fine_tuning.json", facts | {"provenance": session.origin})
 
 
