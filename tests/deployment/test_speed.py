@@ -22,7 +22,6 @@ from headcount.deployment.speed import (
     epoch_of,
     measure,
     read_sources,
-    take_turns,
     time_in_turns,
     write_share_speed,
     write_times,
@@ -33,15 +32,6 @@ from headcount.store.pair_folder import PairFolder
 
 DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
 SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]
-
-
-def test_every_round_begins_with_another_contestant():
-    assert list(take_turns("abc", repeats=3, warm_up=1)) == [
-        (0, "c"), (0, "a"), (0, "b"),
-        (1, "a"), (1, "b"), (1, "c"),
-        (2, "b"), (2, "c"), (2, "a"),
-        (3, "c"), (3, "a"), (3, "b"),
-    ]  # fmt: skip
 
 
 def test_each_work_is_timed_alone_after_a_round_that_warms_up(monkeypatch):

@@ -59,23 +59,3 @@ def test_every_form_is_the_same_model_on_the_scales(folder, capsys):
         assert "nrefs:1|case:mixed|eff:no|tok:13a" in row["signature"]
     facts = json.loads(out.with_suffix(".json").read_text())
     assert facts["length_penalty"] == 0.0 and len(facts["seconds"]) == 3
-
-
-@pytest.mark.slow
-def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
-    words = ["--source", folder / "known.src", "--out", tmp_path / "out.csv"]
-    reference = ["--reference", folder / "known.tgt"]
-    write_lines(tmp_path / "short", ["one"])
-    exported, other = tmp_path / "exported", segment(tmp_path / "other", pairs=30)
-    model = ["--model", folder / "model", "--bpe", folder / "text/bpe"]
-    assert run_script("export", [*model, "--to", "huggingface", "--out", exported]) == 0
-    for more, message in (
-        ([*reference, "--models", folder / "model"], "expected src.vocab in one of"),
-        ([*reference, "--models", tmp_path, "--bpe", folder / "text/bpe"], "expected a model, mod"),
-        ([*reference, "--models", exported, "--bpe", other], f"{other}/src.codes: expected the"),
-        (["--reference", tmp_path / "short", "--models", folder / "model"], "has 4 lines"),
-        ([*reference, "--models", folder / "model", "--repeats", 0], "--repeats: expected at leas"),
-    ):
-        assert run_script("measure", [*words, *more]) == 2
-        assert message in capsys.readouterr().err
-    assert not (tmp_path / "out.csv").exists()

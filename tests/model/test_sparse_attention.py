@@ -89,21 +89,6 @@ def test_padding_has_no_part(size):
         torch.testing.assert_close(found[2, sentence], heads[:1].expand(QUERIES, -1))
 
 
-def test_one_object_serves_layers_of_different_heads_and_memory():
-    places = chosen(9)
-    sparse = SparseAttention(places)
-    for heads, seed in ((2, 11), (3, 12), (2, 13)):
-        queries = draw(SENTENCES, heads, QUERIES, WIDTH, seed=seed)
-        keys, values = draw(2, SENTENCES, heads, KEYS, WIDTH, seed=seed + 50)
-        if seed == 13:  # the same shape as the first layer's, in another order in memory
-            keys, values = draw(2, SENTENCES, KEYS, heads, WIDTH, seed=seed).transpose(2, 3)
-        found = sparse.context(queries, keys, values)
-        expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
-        torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
-    none = torch.zeros(2, SENTENCES, 0, KEYS, WIDTH)
-    assert sparse.context(none[0, :, :, :QUERIES], *none).shape == (SENTENCES, 0, QUERIES, WIDTH)
-
-
 def test_what_is_not_a_number_is_not_hidden():
     queries, places = draw(SENTENCES, HEADS, QUERIES, WIDTH), chosen(3)
     for spoilt in range(2):

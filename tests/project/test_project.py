@@ -1,11 +1,9 @@
 """What the project promises to newcomers, held against its files."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ import yaml
 from printed_commands import documents
 from workflow_modules import load
 
-from headcount.analysis.inputs import INPUTS
 from headcount.analysis.outputs import chapters
 from headcount.base import fingerprint
 
@@ -94,58 +91,6 @@ def test_the_core_does_without_the_package_beside_it():
     assert named == {PACKAGE / "__init__.py", PACKAGE / "library/model.py"}
     code = "import sys, headcount.library.model; sys.exit('headcount_hf' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_the_reference_has_every_output_rule_and_kind_of_files(reference):
-    pages = {name: make() for name, make in reference.PAGES.items()}
-    for output in (output for chapter in chapters() for output in chapter.outputs):
-        assert f"| `{output.name}` | {output.form} | {output.title} |" in pages["outputs"]
-    written = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
-    named = re.findall(r"^rule (\w+):|^use rule \w+ as (\w+) with:", written, re.M)
-    named += [(chapter.name, "") for chapter in chapters()]
-    assert len(named) > 20
-    assert all(f"| `{one or other}` |" in pages["rules"] for one, other in named)
-    assert all(f"| `{kind}` |" in pages["files"] for kind in INPUTS)
-
-
-@pytest.fixture
-def copy(monkeypatch, tmp_path):
-    """A copy of the sources, whose fingerprints are taken in place of our own."""
-    compiled = shutil.ignore_patterns("*.pyc")  # what was found in the same text before may come
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=compiled)
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
-    monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
-    monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
-    monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", False)  # so that it keeps them
-    yield tmp_path / "src"
-    forget_fingerprints()
-
-
-def test_a_chapter_is_made_again_when_its_declarations_or_functions_change(copy):
-    """No import shows the modules of a chapter, which declarations name."""
-    before = codes()
-    for chapter in chapters():
-        for module in chapter.modules:
-            path = copy / f"{module.replace('.', '/')}.yaml"
-            text = path.read_text()
-            path.write_text(f"{text}# A remark.\n")
-            changed = codes()
-            path.write_text(text)
-            readers = [other.name for other in chapters() if module in other.modules]
-            assert [c for c in changed if changed[c] != before[c]] == readers, module
-            assert f"src/{module.replace('.', '/')}.py" in before[chapter.name]
-
-
-def codes() -> dict[str, dict[str, str]]:
-    """Fingerprints of the code that makes each chapter, found anew."""
-    forget_fingerprints()
-    code = partial(fingerprint.code, "scripts/analysis.py")
-    return {chapter.name: code(*chapter.modules) for chapter in chapters()}
-
-
-def forget_fingerprints() -> None:
-    for kept in (fingerprint.code, fingerprint._files_of, fingerprint._parsed):
-        kept.cache_clear()
 
 
 def test_tables_figures_and_data_steps_do_without_torch():
