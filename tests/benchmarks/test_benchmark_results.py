@@ -1,7 +1,6 @@
 """Records of benchmarks, their page, and the command that runs all of them."""
 
 import json
-import re
 import sys
 from argparse import ArgumentParser
 from dataclasses import replace
@@ -90,7 +89,7 @@ def test_every_benchmark_knows_its_flags(device, monkeypatch):
 
 SMALL = {
     "preset": "tiny", "batch-tokens": 200, "updates": 2, "repeats": 1, "warm-up": 0,
-    "sentences": 3, "heads": 2, "experiments": ("quickstart",), "peers": "",
+    "sentences": 3, "heads": 2, "peers": "",
 }  # fmt: skip
 
 
@@ -109,6 +108,7 @@ def test_all_that_is_measured_on_a_gpu_small_and_on_a_cpu(tmp_path, monkeypatch,
     bpe = segment(tmp_path / "text")
     model = model_of(bpe, tmp_path / "model")
     alike = {step.benchmark: step for step in map(smaller, STEPS["cuda"])}  # one of each
+    del alike["memory"]  # its dozen processes take a minute
     steps = [*alike.values(), Step("importance", 1, {"repeats": "none"})]
     monkeypatch.setitem(STEPS, "cpu", tuple(steps))
     out = tmp_path / "speed/here.jsonl"
@@ -119,19 +119,9 @@ def test_all_that_is_measured_on_a_gpu_small_and_on_a_cpu(tmp_path, monkeypatch,
     told = capsys.readouterr().out
     found = record.read(out)
     kinds = [each["benchmark"] for each in found]
-    # Memory keeps two tables. The last step fails with peers and without.
-    expected = [step.benchmark for step in steps]
-    expected[expected.index("memory")] = ["memory", "memory"]
-    flat = [one for each in expected for one in (each if isinstance(each, list) else [each])]
-    assert kinds == [*flat, "importance"], told
+    # The last step fails with peers and without.
+    assert kinds == [*(step.benchmark for step in steps), "importance"], told
     assert [each["benchmark"] for each in found if "failed" in each] == ["importance"] * 2
     assert "invalid int value: 'none'" in found[-1]["failed"]
-    rows = re.findall(r"\| (\S+) \| quickstart \| (\w+) \| 1,000 \| 200 \| 1 \| (\d+) \|", told)
-    runs = ["baseline", "impt-12.5%", "gates-all-l0.01", "translate"]
-    assert [row[:2] for row in rows] == [*((run, "fp32") for run in runs), ("baseline", "bf16")]
-    assert all(100 < int(megabytes) < 1000 for *_, megabytes in rows)
-    both = re.findall(r"\| (training|decoding) \| ours \| ([\d,]+) \| ([\d,]+) \|", told)
-    assert [task for task, *_ in both] == ["training", "decoding"]
-    assert all(50 < int(before) <= int(peak.replace(",", "")) for _, before, peak in both)
     text = (tmp_path / "speed.md").read_text()
     assert "### Training\n" in text and "Not measured: exit code 2" in text
