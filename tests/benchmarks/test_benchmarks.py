@@ -1,14 +1,8 @@
 """The benchmarks: what they count and how they take turns; the commands without any peer."""
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_settings
-from small_run import segment
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -25,7 +19,6 @@ from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
 NOTHING = Work({"tokens": 30.0}, 6e9)
 
@@ -131,12 +124,6 @@ def test_the_table_shows_rates_at_the_median():
     assert lines[6].startswith("3 repeats in turns; ratio")
 
 
-@pytest.fixture(scope="module")
-def bpe(tmp_path_factory):
-    """A segmented pair of sixty sentences."""
-    return segment(tmp_path_factory.mktemp("bench"))
-
-
 def model_of(bpe, folder, end=2):
     """The folder of an untrained model on this pair whose sentences end at once, or never."""
     words = len(Vocabulary.load(bpe / "src.vocab"))
@@ -148,15 +135,3 @@ def model_of(bpe, folder, end=2):
     facts = PairFolder(bpe).subwords()
     ModelFolder(folder).save(model, dict(model.named_parameters()), facts)
     return folder
-
-
-@pytest.mark.slow
-def test_two_processes_beside_one(bpe):
-    small = ["--preset", "tiny", "--batch-tokens", "150", "--updates", "2", "--repeats", "1"]
-    words = [sys.executable, "-m", "benchmarks.processes", "--data", bpe, *small]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    row = r"^\| (\S+) \| (\S+) \| (\S+) \| 0.0e\+00 \| \d+ \| \d+ \|"
-    found = re.findall(row, ended.stdout, re.M)
-    assert [run for run, *_ in found] == ["baseline", "impt-12.5%", "gates-all-l0.01"]
-    assert all(one == both for _, one, both in found)  # two batches: the sum of two has one order
