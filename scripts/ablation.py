@@ -1,7 +1,4 @@
-"""Translate without each head of one model, and with one head alone in each of its layers.
-
-The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra `pretrained`).
-"""
+"""Translate without each head of one model, and with one head alone in each of its layers."""
 
 from headcount.ablation.masking import with_dev, write_ablation
 from headcount.base.command import Flags, script

@@ -1,8 +1,4 @@
-"""Draw attention maps: one figure of all sentences in a file that scripts/attention.py wrote.
-
-The ending of the figure's name chooses its format: .svg, .pdf or .png. Letters are joined and
-right-to-left scripts ordered.
-"""
+"""Draw attention maps: one figure of all sentences in a file that scripts/attention.py wrote."""
 
 import warnings
 
@@ -17,7 +13,7 @@ from headcount.base.files import read_json
 @script(
     path("--weights", "JSON of scripts/attention.py"),
     flag("--title", "title above the first map; the head by default", default=""),
-    out="figure to write",
+    out="figure to write: .svg, .pdf or .png",
 )
 def main(args: Flags) -> None:
     if args.out.suffix not in (".svg", ".pdf", ".png"):

@@ -1,8 +1,4 @@
-"""Fetch all files of a corpus, or of model.NAME or pretrained.NAME of Hugging Face's library.
-
-Files are checked by SHA-256, and a manifest is written. They come from the mirror folder that
-HEADCOUNT_MIRROR names, if it is set, else from the URL or the hub. Your own are copied.
-"""
+"""Fetch a corpus, or model.NAME or pretrained.NAME, under checksums, and write its manifest."""
 
 from headcount.base.command import MANIFEST, Flags, script
 from headcount.data.fetching.download import fetch_corpus

@@ -1,7 +1,4 @@
-"""Fine-tune a Hugging Face model on labelled sentence pairs, and write weights and tokeniser.
-
-Needs the extra `bert`. Killed or stopped, the same command goes on after the last whole epoch.
-"""
+"""Fine-tune a Hugging Face model on labelled sentence pairs, and write weights and tokeniser."""
 
 from headcount.base.command import HUGGING_FACE, Flags, path, script
 from headcount.base.settings.pretrained import FineTuningSettings

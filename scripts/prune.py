@@ -1,7 +1,4 @@
-"""Prune one model by the method of --run, and write the smaller model.
-
-Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
-"""
+"""Prune one model by the method of --run, and write the smaller model."""
 
 from headcount.base import command
 from headcount.base.errors import UserError

@@ -1,7 +1,4 @@
-"""Train one Transformer on the subwords of a pair, and write weights, curve and head masks.
-
-Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
-"""
+"""Train one Transformer on the subwords of a pair, and write weights, curve and head masks."""
 
 from functools import partial
 

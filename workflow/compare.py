@@ -52,10 +52,7 @@ def _cells(path: Path) -> pd.DataFrame:
 
 
 def report(old: Path, new: Path) -> Iterator[str]:
-    """Yield a line for every file that is not in both folders or differs, then their number.
-
-    Raises UserError for a folder without any such file.
-    """
+    """Yield a line for every file that is missing or differs, then the number of files in both."""
     before, after = compared(old), compared(new)
     for path in sorted(before | after):
         if path not in after:

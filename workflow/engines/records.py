@@ -194,11 +194,7 @@ def freshen(outputs: Iterable[str]) -> None:
 
 
 def forget_states(experiment: str) -> None:
-    """Remove the states of finished trainings whose outputs are on record.
-
-    A finished training keeps copies of its outputs there until then. This also removes states of
-    other settings of the same run and seed.
-    """
+    """Remove the states, of any settings, of finished trainings whose outputs are on record."""
     for copies in sorted(Path(f"results/{experiment}/state").glob("*/*/finished")):
         outputs = [path.as_posix() for path in FinishedSet(copies).outputs()]
         if outputs and finished(outputs):
@@ -262,10 +258,7 @@ def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
 
 
 def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> dict[str, str]:
-    """Adopt records in new packs and of doubtful files. Return rules by packed output.
-
-    A new pack has come by `dvc pull` or `dvc checkout`.
-    """
+    """Adopt records in packs that DVC brought and of doubtful files. Return rules by output."""
     # A writer that was killed leaves a pack whose name begins with a dot.
     packs = sorted(pack_file(experiment, "").parent.glob("[!.]*.json"))
     new = {str(path) for path in packs if not is_as_noted(str(path))}

@@ -15,10 +15,7 @@ Values = dict[str, list[Any]]
 
 
 def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
-    """Yield the name of every rule for pairs, with a list of values for each of its wildcards.
-
-    The jobs are the product of the lists. A rule may come several times.
-    """
+    """Yield every rule for pairs, once or more, and lists of values: its jobs are their product."""
     runs, pairs = _runs(plan), _pairs(plan)
     for rule in rules:
         names = rule.wildcard_names

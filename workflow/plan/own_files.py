@@ -28,9 +28,8 @@ class OwnFiles:
     def check(self, source: Source, outputs: Sequence[str]) -> None:
         """Raise UserError for a missing file that has no copy, and for one with a wrong SHA-256.
 
-        If all `outputs` that depend on the file are here, or no job will run, report it and go on:
-        who pulled them may have no right to the text itself. Snakemake then leaves them as they
-        are.
+        If no job will run, or all `outputs` that depend on the file are here, only report it: who
+        pulled them may have no right to the text itself.
         """
         for path, expected in source.pinned.items():
             if os.path.isfile(path) and (content := own_content(path)) != expected:
@@ -62,11 +61,8 @@ class OwnFiles:
 
 
 def _date_back(source: Source) -> None:
-    """Make a copy older than a file that was put into the place of what it is a copy of.
-
-    Snakemake compares contents only of files that are newer, and to move, unpack or `cp -p` a file
-    keeps its time. The time of the last change of its inode cannot be kept.
-    """
+    """Make a copy older than a file that was put into the place of what it is a copy of."""
+    # Snakemake compares contents of newer files only. `mv` and `cp -p` keep all times but ctime.
     made = os.stat(source.manifest)
     own = [os.stat(path) for path in source.own if os.path.exists(path)]
     put = [file.st_mtime_ns for file in own if file.st_ctime_ns > made.st_mtime_ns]
@@ -133,10 +129,7 @@ class Imported:
                 )
 
     def check_files(self) -> None:
-        """Raise UserError for a tokenizer's file in the model's own folder that has no checksum.
-
-        The copy would lack it, and text would be cut in another way.
-        """
+        """Raise UserError for a tokenizer's file without checksum, which the copy would lack."""
         if not self.name or not self._model.path or not self._model.files:
             return
         from headcount_hf.pretrained.families import TOKENIZER  # without torch

@@ -179,10 +179,7 @@ class Plan:
         return ["--run", run_as_flag(run), *self.state_flags(w)]
 
     def state_flags(self, w: Wildcards) -> list[str]:
-        """Return the folder of a run's states as a flag.
-
-        It is no output, so that Snakemake leaves it alone when it cleans up after a failed job.
-        """
+        """Return the folder of a run's states as a flag; as no output, it outlives a failed job."""
         name = f"{w['pair']}.{w['run']}.seed{w['seed']}"
         return ["--state", f"{self.layout.results}/state/{name}"]
 

@@ -4,6 +4,7 @@
 #        there, no measures unless `ablation.measures` asks, and no times without batch sizes in `speed`.
 
 PROFILED = ("steps", "normalise")
+MEASURED = ("fisher", "means") if plan.measured else ()
 DRAWN = each(f"<bpe>/{plan.settings.importance.data}.{{side}}", side=SIDES)
 
 
@@ -51,11 +52,7 @@ use rule ablation as pruning_profile with:
         importance="<heads>/importance.csv",
         ablation="<masking>/ablation.csv",
         measured="<masking>/measures.csv" if plan.measured else [],
-        beside_measured=(
-            each("<masking>/measures_{part}.csv", part=("fisher", "means"))
-            if plan.measured
-            else []
-        ),
+        beside_measured=each("<masking>/measures_{part}.csv", part=MEASURED),
     output:
         multiext("<masking>/pruning_profile_areas", ".csv", ".json"),
         **result("<masking>/pruning_profile"),

@@ -43,11 +43,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Number of heads by attention type and layer, and their flat order.
-
-    Flat order: types as in `KINDS`, then layers, then heads. A head multiplier is a vector
-    of `size` entries in this order.
-    """
+    """Number of heads by attention type and layer. Flat order: `KINDS`, then layers, then heads."""
 
     counts: Mapping[str, tuple[int, ...]]
 

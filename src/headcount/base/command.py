@@ -104,11 +104,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(
     description: str, *flags: str | Flag, out: str = "", folder: str = ""
 ) -> argparse.ArgumentParser:
-    """Return a parser with this help, which shows each default once and takes no abbreviations.
-
-    `flags` are names of shared flags, in brackets if they may be left out, or flags of one script.
-    `out` describes the file that `--out` names, `folder` the folder that it names.
-    """
+    """Return a parser of flags, shared ones by name, with `--out` for a file or a folder."""
     made = _Parser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,

@@ -58,10 +58,7 @@ class Interrupted(HeadcountError):
 
 
 def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
-    """Return an imported package. Raises EnvironmentFault if it cannot be imported.
-
-    The message names `wanted`, such as "predicted trees", and the `remedy`.
-    """
+    """Return an imported package, or raise EnvironmentFault with `wanted` and the `remedy`."""
     try:
         return importlib.import_module(name)
     except ImportError as fault:

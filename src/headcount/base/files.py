@@ -117,10 +117,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a header and rows, all or none. Floats keep all their digits.
-
-    Raises ValueError for a row that has not one value for each column.
-    """
+    """Write a header and rows of as many values, all or none. Floats keep all their digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -154,10 +151,7 @@ def fill_page(template: Path, values: Mapping[str, Any]) -> str:
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the place, `<path>:<line>`, and the cells by column of every row.
-
-    Raises UserError unless the file has exactly these columns.
-    """
+    """Yield `<path>:<line>` and the cells of every row. Raise UserError for other columns."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         if rows.fieldnames != list(columns):

@@ -38,11 +38,7 @@ def require_own_package(root: Path) -> None:
 
 @cache
 def code(script: str, *modules: str) -> dict[str, str]:
-    """Return {file: fingerprint} of a script and of every project module that it imports.
-
-    `modules` are further modules, which the script imports by name. Paths are relative to the
-    project's root. Raises ValueError for a relative import.
-    """
+    """Return {file: fingerprint} of a script, these modules, and all of ours that they import."""
     waiting, parsed = [_ROOT / script, *chain.from_iterable(map(_files_of, modules))], {}
     while waiting:
         path = waiting.pop()
@@ -108,16 +104,14 @@ def _imports(tree: ast.Module, path: Path) -> Iterator[str]:
 
 
 def _canonical(node: Any) -> str:
-    """Return a syntax tree as text, without positions, bare strings and empty fields.
-
-    Bare strings are docstrings. Which empty fields exist depends on the version of Python.
-    """
+    """Return a syntax tree as text, without positions, docstrings and empty fields."""
     if isinstance(node, list):
         return f"[{','.join(filter(None, map(_canonical, node)))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
         return ""
+    # Which empty fields exist depends on the version of Python.
     fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
     inside = ",".join(f"{name}={_canonical(value)}" for name, value in fields)
     return f"{type(node).__name__}({inside})"

@@ -1,7 +1,4 @@
-"""Names of the files in folders of models and of segmented pairs.
-
-Scripts and rules share them, so that a job records every file that its rule lists.
-"""
+"""Names of the files in folders of models and of segmented pairs, for scripts and rules alike."""
 
 SIDES = ("src", "tgt")  # source and target
 

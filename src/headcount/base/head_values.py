@@ -36,10 +36,7 @@ def head_rows(heads: Sequence[Head], statistics: Statistics) -> list[list[Any]]:
 
 
 def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
-    """Return one statistic of every head, [heads] in flat order.
-
-    Raises UserError as `read_numbers` does.
-    """
+    """Return one statistic of every head, [heads] in flat order, as `read_numbers` does."""
     return read_numbers(path, COLUMNS, [(*head, statistic) for head in grid.heads()], statistic)
 
 
@@ -84,10 +81,7 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
 
 
 def read_address(text: str, grid: HeadGrid, where: str) -> Head:
-    """Return the head of an address such as enc_self.0.3.
-
-    Raises UserError, which starts with `where`, for other text and a head that does not exist.
-    """
+    """Return the head of an address such as enc_self.0.3. Raise UserError, begun by `where`."""
     for head in grid.heads():
         if head.name() == text:
             return head

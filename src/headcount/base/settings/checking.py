@@ -88,10 +88,7 @@ _RENAMED = {
 
 
 def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
-    """Return given values as settings. Raises UserError with one line per fault.
-
-    `place` returns the start of a line for the key path of the wrong value.
-    """
+    """Return given values as settings. Raise UserError: a line per fault, begun by `place`."""
     try:
         return model.model_validate(given)
     except ValidationError as error:

@@ -1,8 +1,4 @@
-"""Sections of settings as command lines: one `--flag` per key.
-
-The workflow writes a section with `as_flags`. A script declares it with `add_flags` and reads it,
-equal and checked, with `from_flags`.
-"""
+"""Sections of settings as command lines, written by the workflow and read by scripts."""
 
 import argparse
 import json
@@ -59,10 +55,7 @@ def run_as_flag(run: Run) -> str:
 
 
 def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings) -> AnyRun:
-    """Return the run that `--run` has, as YAML or JSON, for a model.
-
-    A pruned run starts from `model`, so its start keeps its dropout.
-    """
+    """Return the run that `--run` has, for a model. A pruned run's start keeps its dropout."""
     named = checked(kind, read_value(text, "--run"), lambda path: f"--run: {keyed(path)}")
     try:
         run = named.counted(model)

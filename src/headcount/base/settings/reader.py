@@ -24,10 +24,7 @@ Lines = dict[KeyPath, int]
 
 
 def read_settings(path: Path, model: type[Settings]) -> Settings:
-    """Return the settings in a YAML file, checked.
-
-    Raises UserError that lists every fault as `file:line: key.path: what is wrong`.
-    """
+    """Return settings of a YAML file. Raise UserError: a line `file:line: key.path: fault` each."""
     values, lines = _parse(path)
     return checked(model, values, lambda key: f"{path}:{_line(key, lines)}: {keyed(key)}")
 

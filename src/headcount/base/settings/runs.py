@@ -5,23 +5,14 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationInfo,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Faults, Section, each_once, refuse
-from headcount.base.settings.training_runs import (
-    BASELINE,
-    RunSettings,
-    written,
-)
+from headcount.base.settings.training_runs import BASELINE, RunSettings, written
 
 RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
