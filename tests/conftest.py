@@ -16,8 +16,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import torch
 from project_copy import ProjectCopy
 from shared_results import build, copied_clone
+
+from headcount.model import machine
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -73,6 +76,14 @@ def no_wait_for_the_disk() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def threads_are_set_again() -> Iterator[None]:
+    """Many scripts run in this process, and the rest of `use_threads` can be done once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "use_threads", torch.set_num_threads)
         yield
 
 

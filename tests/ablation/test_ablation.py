@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-import torch
 from masked_run import DECODE_FLAGS, MODEL, folder_flags, masked_bleu, masked_inputs
 from script_runner import run_script
 
@@ -12,7 +11,6 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import ABLATION_COLUMNS, all_but_one, single_heads, with_dev
 from headcount.base.addresses import Head
 from headcount.base.settings.heads import AblationSettings
-from headcount.model import machine
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -29,9 +27,7 @@ def written(inputs, tmp_path_factory):
     """The CSV's path and rows."""
     out = tmp_path_factory.mktemp("out") / "ablation.csv"
     flags = [*folder_flags(inputs), "--out", out, *DECODE_FLAGS]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "use_threads", torch.set_num_threads)
-        assert run_script("ablation", [*flags, "--test-sets", '["test", "other"]']) == 0
+    assert run_script("ablation", [*flags, "--test-sets", '["test", "other"]']) == 0
     return out, list(csv.DictReader(out.open()))
 
 

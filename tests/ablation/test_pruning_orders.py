@@ -117,12 +117,7 @@ def test_ranked_anew_after_each_step():
         return values
 
     # Then, by the values they began with, 7 (0.3) and 0 (0.5).
-    assert importance_sets(range(8), rank, 4)[:4] == [
-        (),
-        (3, 5),
-        (1, 3, 4, 5),
-        (0, 1, 3, 4, 5, 7),
-    ]
+    assert importance_sets(range(8), rank, 4)[:4] == [(), (3, 5), (1, 3, 4, 5), (0, 1, 3, 4, 5, 7)]
 
 
 def areas(found, scores, filled=None) -> list[dict]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from masked_run import DECODE, DECODE_FLAGS, MODEL, folder_flags, masked_bleu, masked_inputs
 from script_runner import run_script
 
@@ -20,7 +19,6 @@ from headcount.base.settings.heads import AblationSettings, ImportanceSettings, 
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.heads.more_measures import write_measures
-from headcount.model import machine
 from headcount.store.model_folder import ModelFolder, save_weights
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
@@ -50,11 +48,9 @@ def write_effects(path, effects) -> None:
 
 
 def run(name: str, flags: list, out) -> list[dict[str, str]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "use_threads", torch.set_num_threads)
-        common = ["--out", out, *DECODE_FLAGS]
-        tests = ["--test-sets", '["test", "other"]', "--importance-sentences", 8]
-        assert run_script(name, [*common, *tests, *flags]) == 0
+    common = ["--out", out, *DECODE_FLAGS]
+    tests = ["--test-sets", '["test", "other"]', "--importance-sentences", 8]
+    assert run_script(name, [*common, *tests, *flags]) == 0
     return list(csv.DictReader(out.open()))
 
 

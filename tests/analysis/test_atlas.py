@@ -174,15 +174,3 @@ def test_views_follow_the_choice_which_is_in_the_address_and_can_be_saved(visit)
     again.get_by_role("combobox", name="Head", exact=True).focus()
     again.keyboard.press("ArrowDown")
     assert settle(again).locator("#head-title").inner_text().startswith("decoder self-attention")
-
-
-@browsing
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1400, 400])
-def test_two_models_fit_and_all_controls_have_names(visit, width):
-    page = visit(f"#model=a.x-y/baseline/1&beside=a.x-y/{PRUNED[1]}/1&heads=enc_self.7.0", width)
-    assert "enc_self.7.0" in page.get_by_role("status").inner_text()
-    assert page.locator(CELL.format(0, PRUNED[1])).count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for control in page.locator("select:visible, button:visible, [tabindex]:visible").all():
-        assert re.search(r'^- \w+ "[^"]+"', control.aria_snapshot())

@@ -15,13 +15,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.claims import table as module
-from headcount.analysis.claims.claims import (
-    MODEL,
-    Evidence,
-    ledger,
-    paper_value,
-    printed_line,
-)
+from headcount.analysis.claims.claims import MODEL, Evidence, ledger, paper_value, printed_line
 from headcount.analysis.claims.table import (
     COLUMNS,
     FAILS,

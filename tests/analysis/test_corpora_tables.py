@@ -2,9 +2,7 @@
 
 import json
 
-import pandas as pd
 import pytest
-from script_runner import run_script
 
 from headcount.analysis.tables.general.corpora import corpus, joining, odd_text
 from headcount.analysis.tables.general.cost import cost
@@ -114,12 +112,3 @@ def test_jobs_are_added_by_rule_the_longest_first(benchmarks):
         ["text", 1, 0.25, 0.25, 0.0, 0.0],
         ["all", 4, 44.25, 40.0, 42.5, 700.0],
     ]
-
-
-def test_the_script_leaves_out_later_rules(tmp_path, benchmarks):
-    late = tmp_path / "report" / "a.tsv"
-    late.parent.mkdir()
-    late.write_text(benchmarks[0].read_text())
-    assert run_script("analysis", ["cost", "--benchmarks", tmp_path, "--out", tmp_path]) == 0
-    rules = pd.read_csv(tmp_path / "tables/cost.csv")["rule"].tolist()
-    assert rules == ["train", "bleu", "text", "all"]

@@ -6,17 +6,15 @@ import re
 from importlib import import_module
 from inspect import Parameter
 
-import pandas as pd
 import pytest
 from workflow_modules import load
 
 from headcount.analysis import outputs
-from headcount.analysis.captions import NOTES, describe, shared_notes, unequal_seeds
-from headcount.analysis.frames import Data, _parameters
+from headcount.analysis.captions import NOTES, shared_notes
+from headcount.analysis.frames import _parameters
 from headcount.analysis.inputs import INPUTS, OWNERS
-from headcount.analysis.outputs import SHOWN, Output, chapters
+from headcount.analysis.outputs import SHOWN, chapters
 from headcount.analysis.report.page import by_question
-from headcount.base.settings.heads import ImportanceSettings
 from tests.golden.compare import read_copy
 
 OUTPUTS = [output for chapter in chapters() for output in chapter.outputs]
@@ -49,28 +47,6 @@ def test_files_are_unique_and_sections_exist():
     tables = {output.name: output for output in shown if output.form == "table"}
     for figure in (output for output in shown if output.beside):
         assert tables[figure.beside].question == figure.question and figure.form == "figure"
-
-
-FRAME = pd.DataFrame({"pair": "p", "run": ["a", "a", "b"], "seed": [1, 2, 1], "source": "ours"})
-
-
-def described(**fields):
-    base = {"name": "f", "module": "m", "chapter": "c", "form": "table", "title": "T"}
-    data = Data({}, {"importance": ImportanceSettings()})
-    return describe(Output(**base, function="f", **fields), FRAME, data)
-
-
-def test_notes_are_names_sentences_and_placeholders():
-    notes = ["over_seeds", "Unit: {importance_unit}.", "over_seeds", "A plain sentence."]
-    text = described(caption="A caption.", notes=notes)
-    assert text.caption == "A caption."
-    assert text.notes[0] == shared_notes()["over_seeds"]
-    assert text.notes[1].startswith("Unit: nats") and len(text.notes) == 3
-    with pytest.raises(KeyError, match="no_such_note"):
-        described(caption="A caption.", notes=["no_such_note"])
-    (warning,) = unequal_seeds(FRAME)
-    assert "b of p" in warning and "(1)" in warning
-    assert unequal_seeds(FRAME[FRAME["seed"] == 1]) == []
 
 
 def test_every_declared_note_and_warning_exists():

@@ -201,15 +201,6 @@ def test_dev_loss_chooses_over_seeds_that_all_runs_have():
         assert chosen == ["baseline-d0.1", "random-2-d0.1"]
 
 
-def test_warnings_of_trainings_that_end_early_or_have_the_highest_dropout():
-    for steps, cut, warnings in (((100, 200), 0, 1), ((50, 100), 1, 2)):
-        table = table_of(steps=steps)
-        assert row_of(table, "cut_short", "baseline")["value"] == cut
-        assert len(regularisation.optimum(table)) == warnings
-    models = [item | {"dev_loss": 9} if item["run"] == "baseline-d0.1" else item for item in MODELS]
-    assert regularisation.optimum(table_of(models)) == []
-
-
 def test_points_of_a_way_to_mask_begin_at_runs_without_masks():
     points = regularisation.by_share(table_of(), RUNS)
     assert points["run"].tolist() == list(LOSSES) and points["value"].iloc[0] == 0

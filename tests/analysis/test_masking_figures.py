@@ -1,15 +1,8 @@
 """Scores of models with masked heads, and how the renderer draws them."""
 
-from typing import Any
-
 import pandas as pd
-from matplotlib.figure import Figure
 
-from headcount.analysis.captions import group_size, intervals, shared_notes
-from headcount.analysis.figures.render import draw
-from headcount.analysis.frames import Data
-from headcount.analysis.outputs import Output
-from headcount.analysis.scores import DRAWS, SEEDS
+from headcount.analysis.scores import DRAWS
 from headcount.analysis.tables.headmask import importance as headmask_masking
 from headcount.analysis.tables.headmask.importance import CHANGE, groups
 from headcount.base.settings.training_runs import RunSettings
@@ -50,22 +43,12 @@ def test_groups_are_by_the_own_ranking_and_random_groups_make_one_row():
     assert places["edge"].fillna(0).tolist() == [0.5, 0, 0, 2.5]
 
 
-def test_notes_describe_the_intervals_that_occur() -> None:
-    of_groups, shared = groups(GROUPS), shared_notes()
-    bars, over_seeds, *others = filter(None, intervals(of_groups.assign(spread=SEEDS, seeds=2)))
-    assert SEEDS in bars and "2 seeds" in over_seeds and others == [shared["over_seeds"]]
-    bars, *others = filter(None, intervals(of_groups))
-    assert CHANGE in bars and DRAWS in bars and others == [shared["one_training"]]
-    assert group_size(of_groups) == "2–3"
-
-
 METHODS = {"random-2": "random", "impt-4": "importance", "impt-2": "importance"}
 RUNS = {"baseline": RunSettings(method="baseline")} | {
     name: RunSettings(method=method, heads=int(name[-1])) for name, method in METHODS.items()
 }
 CURVES = pd.DataFrame({"run": list(RUNS), "score": [4.0, 3, 2, 1]})
 CURVES = CURVES.assign(pair="p", test_set="t", order="ascending", heads_masked=1)
-LINE = {"mark": "line", "x": "heads_masked", "y": "score"}
 
 
 def test_every_number_of_masked_heads_has_the_baseline_and_its_runs() -> None:
@@ -74,23 +57,3 @@ def test_every_number_of_masked_heads_has_the_baseline_and_its_runs() -> None:
     assert of_two == ["baseline", "random-2", "impt-2"]
     assert of_four == ["baseline", "impt-4"]
     assert headmask_masking.by_number(CURVES[:1], RUNS)["number"].tolist() == [""]
-
-
-def _drawn(points: pd.DataFrame, given: dict[str, Any], **spec: Any) -> Figure:
-    fields = {"name": "f", "chapter": "c", "form": "figure", "title": "T", "function": "f"}
-    output = Output(**fields, module=headmask_masking.__name__, needs=list(given), draw=spec)
-    data = Data({}, {})
-    data._results |= given
-    return draw(output, points, data)
-
-
-def test_curves_have_a_row_of_panels_for_every_number() -> None:
-    grid = {"panels": ["number"], "across": "order", "style": "run", "share_y": True}
-    figure = _drawn(CURVES, {"trained_runs": RUNS}, frame="by_number", layers=[LINE], **grid)
-    shown = [[line.get_label() for line in panel.get_lines()] for panel in figure.axes]
-    assert shown == [["baseline", "random-2", "impt-2"], ["baseline", "impt-4"]]
-    colours = {line.get_label(): line.get_color() for panel in figure.axes for line in panel.lines}
-    assert len(set(colours.values())) == 4
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(RUNS)
-    first, second = figure.axes
-    assert first.get_ylim() == second.get_ylim()

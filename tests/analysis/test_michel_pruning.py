@@ -56,12 +56,7 @@ def test_a_curve_holds_until_its_first_significant_loss():
     ]
     assert row[
         ["first_loss_heads", "first_loss_percent", "first_loss_low", "first_loss_high"]
-    ].tolist() == [
-        2,
-        50,
-        -11,
-        -9,
-    ]
+    ].tolist() == [2, 50, -11, -9]
     assert row[["retained_percent", "step", "heads"]].tolist() == [25, 25, 4]
     alone = table.loc["one_per_layer"].iloc[0]
     assert (

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from headcount.analysis.figures.render import draw
-from headcount.analysis.figures.style import COLOURS, make_styles
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 
@@ -78,46 +76,3 @@ def test_heat_maps_leave_missing_cells_grey_and_share_a_scale():
     np.testing.assert_array_equal(cells, [[1, 4], [np.nan, 0.5]])
     assert (image.norm.vmin, image.norm.vmax) == (0.25, 4)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["enc", "dec"]
-
-
-@pytest.mark.parametrize("mark", ["scatter", "labels", "span", "vertical", "diagonal"])
-def test_every_other_mark_draws_something(mark):
-    layer = {"mark": mark, "x": "masked", "y": "score", "low": "low", "high": "high", "text": "run"}
-    (panel,) = drawn(POINTS, layers=[layer]).axes
-    marks = [*panel.lines, *panel.collections, *panel.patches, *panel.texts]
-    assert marks
-
-
-def test_styles_are_distinct():
-    styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"})
-    looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
-    assert len(looks) == 13 and styles["run0"]["color"] == COLOURS[0]
-    assert styles["run1"]["label"] == "first"
-    assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
-
-
-def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
-    frame = pd.DataFrame({"pair": "p", "x": [-30.0, 1, 40], "y": [-1.0, 0, 1]})
-    axes = {"x": {"scale": "symlog", "linear": 2}, "y": {"scale": "symlog", "linear": 2}}
-    layers = [{"mark": "scatter", "x": "x", "y": "y"}]
-    (panel,) = drawn(frame, panels=["pair"], layers=layers, **axes).axes
-    labels = {label.get_text() for label in panel.get_xticklabels()}
-    assert {"−32", "−8", "−2", "0", "2", "8", "32"} <= labels
-
-
-def test_an_empty_layer_has_no_entry_in_the_legend():
-    layers = [LINE | {"style": False, "label": "all"}]
-    layers += [LINE | {"style": False, "label": "none", "where": "masked > 9"}]
-    figure = drawn(POINTS, panels=["pair"], style="run", layers=layers)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all"]
-
-
-def test_cells_of_every_panel_and_names_of_groups_of_rows():
-    rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
-    rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
-    layer = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p", "own_cells": True}
-    first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
-    assert first.images[0].get_array().shape == (2, 2)
-    assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
-    assert [label.get_text() for label in first.get_yticklabels()] == ["enc", "dec"]
-    assert [label.get_text() for label in second.get_xticklabels()] == ["0", "5"]

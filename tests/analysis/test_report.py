@@ -13,7 +13,7 @@ from headcount.analysis.claims.claims import ledger
 from headcount.analysis.figures.style import use_style, write_figure
 from headcount.analysis.outputs import Chapter, Output, chapters
 from headcount.analysis.report import page
-from headcount.analysis.report.answers import answers, evidence
+from headcount.analysis.report.answers import answers
 from headcount.analysis.report.page import by_question
 from headcount.analysis.writer import Text, write_table
 from headcount.base.errors import UserError
@@ -151,11 +151,6 @@ def test_answers_name_claims_sections_and_figures_that_exist():
     assert [sentence.partition(".")[0] for sentence in sentences] == ["Yes", "Undecided"]
 
 
-def test_evidence_is_the_outputs_of_a_claims_files():
-    assert evidence(CLAIM["files"], OUTPUTS) == OUTPUTS[:1]
-    assert evidence("", OUTPUTS) == []
-
-
 def test_a_section_without_training_has_another_title_and_a_figure_follows_its_table():
     trained = {name: (title, outputs) for name, title, outputs in by_question(OUTPUTS[::-1])}
     assert trained["headmask"][1] == [OUTPUTS[1], OUTPUTS[2]]
@@ -163,21 +158,3 @@ def test_a_section_without_training_has_another_title_and_a_figure_follows_its_t
     assert title != trained["headmask"][0] and scores != trained["training"][0]
     with pytest.raises(KeyError, match="weather"):
         list(by_question([OUTPUTS[0].model_copy(update={"question": "weather"})]))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here: install it")
-@pytest.mark.parametrize("width", [1400, 400])
-def test_the_answers_are_on_the_first_screen(results, width):
-    api = pytest.importorskip("playwright.sync_api", reason="pip install -e '.[test]'")
-    report(results)
-    chromium = {"executable_path": shutil.which("chromium"), "args": ["--no-sandbox"]}
-    with api.sync_playwright() as started:
-        opened = started.chromium.launch(**chromium).new_page()
-        opened.set_viewport_size({"width": width, "height": 900})
-        opened.goto((results / "report.html").as_uri())
-        assert opened.evaluate("document.documentElement.scrollWidth") <= width
-        boxes = [box.bounding_box() for box in opened.locator(".answer").all()]
-        picture = opened.locator(".small").first.bounding_box()
-    assert len(boxes) == 3 and picture["y"] + picture["height"] < 900
-    assert width < 1400 or all(box["y"] + box["height"] < 900 for box in boxes)

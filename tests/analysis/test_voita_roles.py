@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from headcount.analysis.figures.special import attention_maps, draw_attention, is_right_to_left
+from headcount.analysis.figures.special import attention_maps
 from headcount.analysis.frames import Data
 from headcount.analysis.measures import ATTENTION, KEYS
 from headcount.analysis.tables.voita import roles as tables
 from headcount.base.settings.heads import RolesSettings
 
-BASE = ("p", "baseline", 1)
 PRUNED = named_runs.RUNS["gates-enc_self-l0.3"]
 SCRATCH = named_runs.RUNS["gates-all-l0.1-from-none"]
 RUNS = {name: named_runs.RUNS[name] for name in ("random-1", "baseline")}
@@ -167,16 +166,3 @@ def test_positions_of_dependents_are_shares_of_the_arcs_of_a_relation(tmp_path: 
     paper = tables.dependent_positions([], SETTINGS)
     counts = {"nsubj": 8, "advmod": 8, "obj": 5, "amod": 4}
     assert paper["relation"].value_counts().to_dict() == counts
-
-
-def test_scripts_from_right_to_left_begin_at_the_right():
-    assert is_right_to_left(["ذهب", "الولد", "</s>"]) and is_right_to_left(["שלום"])
-    assert not is_right_to_left(["a", "שלום", "bcdefg"]) and not is_right_to_left(["1", "."])
-    item = {"queries": ["שלום"], "keys": ["שלום", "ב"], "weights": [[1, 0]]}
-    panel, _ = draw_attention([item], [""]).axes
-    assert panel.xaxis_inverted() and panel.yaxis.get_ticks_position() == "right"
-    words = {"queries": ["a", "b"], "keys": ["c"]}
-    assert len(draw_attention([words | {"weights": [[1.0], [0.5]]}], ["t"]).axes) == 2
-    for weights in ([[1.0]], [["x"], [1]], [[], []]):
-        with pytest.raises(ValueError):
-            draw_attention([words | {"weights": weights}], ["t"])

@@ -72,11 +72,7 @@ SYNTHETIC = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pair
     ("script", "flags", "words"),
     [
         ("attention_map", ("--weights", "loop", "--out", "map.svg"), "loop: Too many levels of"),
-        (
-            "attention_map",
-            ("--weights", "maps.json", "--out", f"{'a' * 300}.svg"),
-            "too long",
-        ),
+        ("attention_map", ("--weights", "maps.json", "--out", f"{'a' * 300}.svg"), "too long"),
         ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists"),
         ("synthetic", (*SYNTHETIC, "--out", "other.json"), "a file named manifest.json"),
     ],

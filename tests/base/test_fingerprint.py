@@ -165,18 +165,6 @@ def test_another_way_of_looking_forgets_what_was_kept(project, monkeypatch):
     assert project.code()[FIRST] != first[FIRST]
 
 
-def test_a_folder_that_cannot_be_written_costs_time_only(project, tmp_path, monkeypatch):
-    (tmp_path / "src/pack/__pycache__").write_text("a file in the way")
-    assert len(project.code()) == 6
-    assert not list(tmp_path.rglob(".first*"))
-
-
-def test_nothing_is_kept_where_python_keeps_no_compiled_files(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", True)
-    project.code()
-    assert not list(tmp_path.rglob("__pycache__"))
-
-
 def test_the_package_of_another_checkout_is_refused(tmp_path):
     """Not where no package lies beside, nor for a link to the one that is imported."""
     imported, other = fingerprint._SOURCE / "headcount", tmp_path / "other"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from headcount.base.settings.reader import read_value
 from headcount.base.settings.runs import PrunedSettings, labels, read_run, write_run
 from headcount.base.settings.training_runs import RunSettings
 
-CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")
 SMALL = ModelSettings(preset="small")  # 9 layers of 4 heads, d_model 256, dropout 0.1
 
@@ -219,11 +217,7 @@ def test_lists_in_a_mapping_stand_for_runs_in_their_order():
     runs = ["baseline", {"share": ["25%", "50%"], "method": ["random", "importance"]}]
     starts = ["baseline", {"method": ["importance", "random"], "share": "25%"}]
     entry = {"method": "gates", "from": starts, "lambda": [0, 1e-6]}
-    given = {
-        "pairs": ["a.b-c"],
-        "model": {"preset": "small"},
-        "ablation": {"runs": ["random-9"]},
-    }
+    given = {"pairs": ["a.b-c"], "model": {"preset": "small"}, "ablation": {"runs": ["random-9"]}}
     found = Experiment(**given, runs=runs, pruned=[entry])
     assert labels(found.runs) == ["baseline", "random-9", "impt-9", "random-18", "impt-18"]
     after = ("", "-from-impt-9", "-from-random-9")

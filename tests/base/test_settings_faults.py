@@ -68,49 +68,31 @@ train:;  peek_lr: 1                                 | 3 train.peek_lr   | neares
 train: {dropout: 0.1}                               | 2 train.dropout   | of model
 train: {device: cpu}                                | 2 train.device    | resources.device
 resources: {device: gpu}                            | 2 resources.device |
-resources: {batch_tokens: 1000001}                  | 2 resources.batch_tokens |
 train:;  updates: 0;  peak_lr: false                | 3 train.updates, 4 train.peak_lr |
-train: {updates: null}                              | 2 train.updates   |
 train: {peak_lr: '1e-2'}                            | 2 train.peak_lr   |
 train: {peak_lr: 1e999}                             | 2 train.peak_lr   |
-train: {keep_updates: [5, x]}                       | 2 train.keep_updates[1] |
 train: {keep_updates: [5], updates: 4, warmup_updates: 1} | 2 train.keep_updates |
 train: {keep_updates: [5], patience: 3}             | 2 train.keep_updates |
 train: {updates: 5}                                 | 2 train.warmup_updates |
 train: {accumulate: 3, processes: 2}                | 2 train.accumulate |
-train: 5                                            | 2 train           |
-title: 3                                            | 2 title           |
-seeds: []                                           | 2 seeds           |
-seeds: [3, 0]                                       | 2 seeds[1]        |
 seeds: [3, 1, 3]                                    | 2 seeds           | 3
 decode: {engine: ctranslate2};resources: {device: cuda} | 2 decode.engine |
-importance: {abs: word}                             | 2 importance.abs  |
 masking: {groups: 145}                              | 2 masking.groups  | 144
 speed: {batch_sizes: [129]}                         | 2 speed.sentences |
-gates: {init: half}                                 | 2 gates.init      |
 gates: {updates: 50}                                | 2 gates.warmup_updates |
 roles: {relations: [dobj]}                          | 2 roles.relations[0] | obj
-roles: {relations: [root]}                          | 2 roles.relations[0] |
 roles: {trees: [ewt]}                               | 2 roles.trees[0]  |
-model: {preset: bse}                                | 2 model.preset    |
 model: {d_model: 100}                               | 2 model.heads     |
-model: {heads: -2}                                  | 2 model.heads.enc_self |
 model: {heads: {enc_self: [1, 1]}}                  | 2 model.heads     |
 model: {d_head: 8, preset: tiny, heads: {enc_self: [1, 2], dec_self: [1]}} | 2 model.heads.dec_self |
 model:;  heads:;    enc_slf: [1]                    | 4 model.heads.enc_slf |
-model:;  heads:;    enc_self: [1, x]                | 4 model.heads.enc_self[1] |
 model: {position_table: 1000}                       | 1 decode.max_source |
 model: {position_table: 200};decode: {max_source: 9} | 1 text.max_words |
 model: {encoder_layers: 1, decoder_layers: 1, d_head: 2, heads: {enc_self: [0], dec_self: [9], dec_enc: [9]}} | 2 model.heads |
 model: {fine_tune: true}                            | 2 model.fine_tune |
-runs: []                                            | 2 runs            |
 runs: [3]                                           | 2 runs[0]         |
 runs: [random-12.5%]                                | 2 runs[0]         | mapping
 runs: [{method: randon, heads: 6}]                  | 2 runs[0].method  |
-runs: [{method: importance, heads: 6, unit: postion}] | 2 runs[0].unit  | position
-runs: [{method: importance, heads: 6, exclude_kind: decself}] | 2 runs[0].exclude_kind |
-runs: [{method: importance, heads: 6, probability: 2}] | 2 runs[0].probability |
-runs: [{method: importance, heads: 6, warmup_mask_updates: true}] | 2 runs[0].warmup_mask_updates |
 runs: [{method: random, heads: 6, probability: 0.5}] | 2 runs[0]        | probability
 runs: [{method: baseline, signed: true}]            | 2 runs[0]         | signed
 runs: [{method: importance, heads: 6, signed: true, unit: batch}] | 2 runs[0] | unit
@@ -133,39 +115,28 @@ runs: [{method: random, heads: 6, draw: sentence, cooldown_updates: 2}] | 2 runs
 runs: [{method: baseline, rescale: layer}]          | 2 runs[0]         | rescale
 runs: [{method: random, heads: 9, scope: layer}]    | 2 runs[0]         | 8
 runs: [{method: drophead, head_probability: 0.2, schedule: [null, v]}] | 2 runs | drophead-0.2
-runs: [{heads: 3}]                                  | 2 runs[0].method  |
 runs: [{method: importance, hads: 3}]               | 2 runs[0].hads    | nearest: heads
-runs: [{method: random, heads: []}]                 | 2 runs[0]         |
-runs: [{method: random, heads: 3.5}]                | 2 runs[0].heads   |
 runs: [{method: random, heads: 3, share: 5%}]       | 2 runs[0]         | share
 runs: [{method: random, share: 12.5}]               | 2 runs[0].share   |
 runs: [{method: random, share: 101%}]               | 2 runs[0]         |
 runs: [{method: importance, heads: 6, rest: 3}]     | 2 runs[0].rest    | now cooldown_updates
 runs:;  - {method: importance, heads: 6, held: [9]} | 3 runs[0].held    | now warmup_mask_updates
-runs: [{method: random, heads: 6, after: 9}]        | 2 runs[0].after   | now start_update
-runs: [{method: random, heads: 6, spare: dec_self}] | 2 runs[0].spare   | now exclude_kind
 bpe: {unspaced: jieba}                              | 2 bpe.unspaced    | now unsegmented_scripts
 ablation: {runs: [base]}                            | 2 ablation.runs   | nearest: baseline
 ablation: {runs: [{method: baseline}]}              | 2 ablation.runs[0] |
 ablation: {updates: [3]}                            | 2 ablation.updates |
-ablation: {timed: [50, 25]}                         | 2 ablation.timed  |
 pruned: [gates-all-l1]                              | 2 pruned[0]       |
 pruned: [{method: gates, lambda: 1}]                                     | 2 pruned          | gates-all-l0
 pruned: [{method: random, lambda: 1}, {method: gates, lambda: 0}] | 2 pruned | gates-all-l1
 pruned: [{method: gates, lambda: 0, from: {method: importance, heads: 4}}] | 2 pruned | impt-4
 runs: [{method: random, heads: 4}];pruned: [{method: gates, lambda: 0, from: none}] | 3 pruned | baseline
 pruned: [{method: gates, lambda: 1}, {method: gates, lambda: 1.0}]       | 2 pruned          | gates-all-l1
-pruned: [{method: gates, lambda: 0, scope: al}]     | 2 pruned[0].scope |
-pruned: [{method: gate, lambda: 0.3}]               | 2 pruned[0].method |
 pruned: [{method: subset, heads: 145}]              | 2 pruned[0]       | 144
 pruned: [{method: subset, heads: 8, from: none}]    | 2 pruned[0].from  |
 pruned: [{method: gates, lambda: 0, from: {method: baseline, attention_heads: 2}}] | 2 pruned[0].from |
 pruned: [{method: subset}]                          | 2 pruned[0]       | heads
-pruned: [{method: subset, heads: 8, lambda: 0.1}]   | 2 pruned[0]       |
-pruned: [{method: gates, heads: 8, lambda: 0}]      | 2 pruned[0]       |
 pruned: [{method: gates}]                           | 2 pruned[0]       | lambda
 pruned: [{method: gates, lamda: 0}]                 | 2 pruned[0].lamda | nearest: lambda
-pruned: [{method: gates, lambda: [0, -1]}]          | 2 pruned[0].lambda |
 pruned: [{method: gates, lambda: 0, from: impt-5}]  | 2 pruned[0].from  | mapping
 pruned: [{method: gates, lambda: 0}];train: {patience: 5} | 3 train.patience  |
 model: {imported: opus, preset: small}              | 1 text.normal_form |

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model
+from small_models import UNEVEN, make_model
 
 from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
@@ -10,31 +10,11 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads
-from headcount_hf.export.ctranslate2_model import export
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
-SRC = Vocabulary([(f"s{number}", 1) for number in range(5)])
 TGT = Vocabulary([(f"t{number}", 1) for number in range(7)])
 JOINT_TEXT = ParallelText([[4, 8, 5, 6, 7], [7]], [[9, 4], [5, 6, 8, 7, 4, 8]])
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("heads", [3, UNEVEN])
-def test_ctranslate2_scores_targets_as_ours(tmp_path, norm, heads):
-    model = make_model(norm=norm, heads=heads)
-    multiplier = torch.ones(model.grid.size)
-    multiplier[1], multiplier[-2] = 0.0, 0.5
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    export(remove_heads(model, multiplier), SRC, TGT, tmp_path)
-    engine = ctranslate2.Translator(str(tmp_path), compute_type="float32", intra_threads=1)
-    sources, targets = map(SRC.pieces, TEXT.src), map(TGT.pieces, TEXT.tgt)
-    results = engine.score_batch(list(sources), list(targets))
-    found = [score for result in results for score in result.log_probs]
-    with torch.no_grad():
-        expected = -token_losses(model, TEXT.batch([0, 1, 2]), multiplier)
-    assert found == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def even_model(**changes):

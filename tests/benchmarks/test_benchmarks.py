@@ -1,28 +1,16 @@
 """The benchmarks: what they count and how they take turns; the commands without any peer."""
 
-import importlib
-import importlib.util
-import re
-import subprocess
-import sys
-import tomllib
-from pathlib import Path
-
 import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_settings
-from small_run import segment
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import measuring
 from benchmarks.data import sentence_lengths
 from benchmarks.flops import forward_flops, training_flops
-from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats
-from benchmarks.peers import chosen_peers
+from benchmarks.measuring import Contender, Work, alternate
 from benchmarks.results.timings import Ratio, Timed, table
-from headcount.base import command
-from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import EOS, Vocabulary
@@ -31,10 +19,8 @@ from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
 NOTHING = Work({"tokens": 30.0}, 6e9)
-PEERS = ("ctranslate2", "joeynmt", "transformers")
 
 
 def test_operations_of_an_uneven_model_by_hand():
@@ -102,20 +88,6 @@ def test_contenders_take_turns_and_each_round_begins_with_another():
     assert times == {"a": [1.0] * 4, "b": [2.0] * 4, "c": [4.0] * 4}
 
 
-def test_threads_that_a_contender_changes_come_back_for_the_next():
-    seen = []
-
-    def run():
-        seen.append(torch.get_num_threads())
-        torch.set_num_threads(2)
-
-    try:
-        alternate([Contender("a", run, NOTHING)] * 2, 1, 0, CPU, 1, CLOCKS["cpu"])
-    finally:
-        torch.set_num_threads(1)
-    assert seen == [1, 1]
-
-
 def test_no_round_begins_when_the_time_is_over_and_none_is_broken_off(monkeypatch):
     # Each run takes a second on the wall as well. Warm-up and the first round end after 6 seconds,
     # beyond the 5 that are allowed: no second round. With 7 seconds there is one, and no third.
@@ -152,69 +124,6 @@ def test_the_table_shows_rates_at_the_median():
     assert lines[6].startswith("3 repeats in turns; ratio")
 
 
-def test_bf16_is_measured_only_where_it_is_faster(capsys):
-    assert formats("both", {"fp32": 100.0, "bf16": 150.0}) == ["fp32", "bf16"]
-    assert capsys.readouterr().out == ""
-    assert formats("both", {"fp32": 100.0, "bf16": 1.0}) == ["fp32"]
-    assert "bf16 is left out: matrix products run at 1 GFLOP/s" in capsys.readouterr().out
-    with pytest.raises(EnvironmentFault, match="at 1 GFLOP/s in it, at 100 in fp32; ask for"):
-        formats("bf16", {"fp32": 100.0, "bf16": 1.0})
-
-
-def test_unknown_peers_are_named():
-    known = {"a": "torch", "b": "numpy"}
-    assert chosen_peers("b,a", known) == ["b", "a"]
-    assert chosen_peers("", known) == []
-    with pytest.raises(UserError, match="expected some of a, b; found 'z'"):
-        chosen_peers("a,z", known)
-
-
-def test_every_peer_is_pinned_and_none_is_a_dependency():
-    lines = [
-        line.split("#")[0].strip()
-        for line in ROOT.joinpath("benchmarks", "requirements.txt").read_text().splitlines()
-    ]
-    pins = [line for line in lines if line]
-    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", line) for line in pins)
-    assert set(PEERS) <= {pin.split("==")[0] for pin in pins}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert not any(name in entry for name in PEERS for entry in project["dependencies"])
-
-
-@pytest.fixture(scope="module")
-def bpe(tmp_path_factory):
-    """A segmented pair of sixty sentences."""
-    return segment(tmp_path_factory.mktemp("bench"))
-
-
-@pytest.fixture
-def bench(monkeypatch, capsys):
-    """Runs `python -m benchmarks.<name>` in this process: exit code, output, errors."""
-    monkeypatch.setattr(measuring, "CEILING_SECONDS", 0.01)
-    monkeypatch.setitem(measuring.CEILING_SIZE, "cpu", 64)
-
-    def run(name, *arguments):
-        module = importlib.import_module(f"benchmarks.{name}")
-        monkeypatch.setattr(measuring, "use_threads", torch.set_num_threads)  # it works once
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        try:
-            command.run(module.main)
-            code = 0
-        except SystemExit as end:
-            code = end.code
-        return (code, *capsys.readouterr())
-
-    return run
-
-
-def quick(bpe):
-    return ["--data", bpe, "--threads", 1, "--repeats", 1, "--warm-up", 0]
-
-
-def tiny(bpe):
-    return [*quick(bpe), "--preset", "tiny", "--batch-tokens", 200]
-
-
 def model_of(bpe, folder, end=2):
     """The folder of an untrained model on this pair whose sentences end at once, or never."""
     words = len(Vocabulary.load(bpe / "src.vocab"))
@@ -226,53 +135,3 @@ def model_of(bpe, folder, end=2):
     facts = PairFolder(bpe).subwords()
     ModelFolder(folder).save(model, dict(model.named_parameters()), facts)
     return folder
-
-
-def test_attention_both_ways(bench):
-    asked = ["--lengths", 5, 40, "--widths", 4, "--tokens", 80]
-    code, out, err = bench("attention", "--threads", 1, "--repeats", 1, "--warm-up", 0, *asked)
-    assert code == 0, err
-    assert re.findall(r"## (\d+) keys, heads of width 4", out) == ["5", "40"]
-    assert re.findall(r"^\| (written out|fused kernel) ", out, re.M) == [
-        *("written out", "fused kernel"),
-        *("written out", "fused kernel"),
-    ]
-
-
-@pytest.mark.slow
-def test_more_updates_than_batches_are_refused(bpe, bench):
-    code, _, err = bench("training", *tiny(bpe), "--peers", "", "--updates", 10000)
-    assert code == 2
-    assert re.search(r"--updates 10000: the text makes \d+ batches of 200 tokens", err)
-
-
-@pytest.mark.slow
-def test_decoding_of_a_model_that_never_ends_is_refused(bpe, bench, tmp_path):
-    model = model_of(bpe, tmp_path / "model", end=-2)
-    code, _, err = bench("decoding", *quick(bpe), "--peers", "", "--model", model, "--sentences", 3)
-    assert code == 2
-    assert "it ends no translation by itself; name one trained for longer" in err
-
-
-def test_data_that_is_not_there_is_told(bench, tmp_path):
-    code, _, err = bench("training", "--data", tmp_path / "none", "--peers", "")
-    assert code == 2
-    assert "expected a segmented pair, found none; docs/guides/speed.md" in err
-
-
-@pytest.mark.skipif(bool(importlib.util.find_spec("joeynmt")), reason="installed here")
-def test_a_peer_that_is_not_installed_is_named_before_any_work(bench):
-    code, _, err = bench("training", "--data", "none", "--peers", "joeynmt")
-    assert code == 3 and "joeynmt" in err and "benchmarks/requirements.txt" in err
-
-
-@pytest.mark.slow
-def test_two_processes_beside_one(bpe):
-    small = ["--preset", "tiny", "--batch-tokens", "150", "--updates", "2", "--repeats", "1"]
-    words = [sys.executable, "-m", "benchmarks.processes", "--data", bpe, *small]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    row = r"^\| (\S+) \| (\S+) \| (\S+) \| 0.0e\+00 \| \d+ \| \d+ \|"
-    found = re.findall(row, ended.stdout, re.M)
-    assert [run for run, *_ in found] == ["baseline", "impt-12.5%", "gates-all-l0.01"]
-    assert all(one == both for _, one, both in found)  # two batches: the sum of two has one order

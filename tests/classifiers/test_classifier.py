@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from headcount.base.errors import UserError
 from headcount.data.entailment import Example
-from headcount.model import machine
 from headcount.model.transformer import watch_inputs
 from headcount.scoring.bootstrap import resample_accuracy
 from headcount_hf.classifiers.classifier import Classifier
@@ -158,8 +157,7 @@ def test_accuracy_of_resamples_by_hand():
 
 
 @pytest.mark.slow
-def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+def test_the_script_writes_the_same_statistics(learnt, tmp_path):
     files = {
         "dev": write_pairs(tmp_path / "dev.jsonl", pairs(60, seed=2)),
         "matched": write_pairs(tmp_path / "matched.jsonl", pairs(80, seed=3)),

@@ -9,12 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from script_runner import run_script
-from small_bert import pairs, save_bert
+from small_bert import save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.entailment import Example
-from headcount.model import machine
-from headcount.model.transformer import first_device
 from headcount_hf.classifiers.classifier import Classifier, number_labels
 from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.pretrained.library import input_files
@@ -75,8 +73,7 @@ def test_x23_x26_pickles_and_damaged_files_are_refused(folder, tmp_path):
     assert not canary.exists()
 
 
-def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"sentence1": "w1", "sentence2": "w2", "gold_label": "entailment"}\n')
@@ -112,24 +109,6 @@ def test_labels_have_the_order_in_which_they_are_named(tmp_path):
 def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named):
     with pytest.raises(UserError, match="--labels: expected a name"):
         number_labels(own.split(), named.split())
-
-
-def test_model_and_inputs_are_on_the_device(folder, monkeypatch):
-    """On a device without numbers, up to the model itself."""
-    monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
-    moved = Classifier.load(folder, device="meta")
-    assert first_device(moved.encoder).type == "meta"
-    seen = []
-
-    def look(_, args, inputs):
-        seen.append({value.device.type for value in inputs.values()})
-        raise InterruptedError
-
-    moved.encoder.model.register_forward_pre_hook(look, with_kwargs=True)
-    for measure in (lambda examples: moved.correct(examples, [(0,)]), moved.importance):
-        with pytest.raises(InterruptedError):
-            measure(pairs(3, seed=5))
-    assert seen == [{"meta"}, {"meta"}]
 
 
 def test_f53_a_missing_library_is_named(folder, monkeypatch):

@@ -17,7 +17,6 @@ from torch.nn import functional
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
-from headcount.model import machine
 from headcount.training.training_run import Session
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.classifiers.classifier_files import read_classifier
@@ -88,7 +87,6 @@ def test_it_learns_and_its_loss_bounds_its_errors(encoder, tmp_path):
 
 @pytest.mark.slow
 def test_the_same_to_the_last_bit_by_script_and_after_a_stop(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     found = pairs(90, seed=1)
     settings = FineTuningSettings(epochs=3, batch=20, peak_lr=1e-3, device="cpu")
     train = write_pairs(tmp_path / "train.jsonl", found)

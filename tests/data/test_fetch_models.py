@@ -116,20 +116,3 @@ def test_an_own_folder_is_copied_without_pickles_and_code(tmp_path):
     pinned = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
     with pytest.raises(UserError, match=r"wrong content.* Expected SHA-256"):
         fetch_model("mine", pinned, tmp_path / "again")
-
-
-def test_a_pinned_folder_of_ones_own_is_compared_at_every_fetch(tmp_path, capsys):
-    """An earlier copy does not hide that the folder has changed; none is copied into itself."""
-    own, out = tmp_path / "own", tmp_path / "raw" / "manifest.json"
-    own.mkdir()
-    for name, content in FILES.items():
-        (own / name).write_bytes(content)
-    entry = json.dumps({"path": str(own), "files": SHA256})
-    flags = ["--corpus", "model.mine", "--entry", entry, "--out"]
-    assert run_script("download", [*flags, out]) == 0
-    (own / "model.safetensors").write_bytes(b"other")
-    assert run_script("download", [*flags, out]) == 2
-    assert f"{own}/model.safetensors: wrong content" in capsys.readouterr().err
-    assert (out.parent / "model.safetensors").read_bytes() == FILES["model.safetensors"]
-    assert run_script("download", [*flags, own / "manifest.json"]) == 2
-    assert {path.name for path in own.iterdir()} == FILES.keys()

@@ -7,9 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from script_runner import run_script
 
-from headcount.base.errors import EnvironmentFault
 from headcount.data.lines import FoundText
-from headcount.data.parsing import load_parser
 from headcount.data.trees import Arc, read_trees
 
 
@@ -80,12 +78,6 @@ def test_words_without_spaces_are_those_that_the_models_read(stanza, tmp_path, c
     assert "'jeiba' (choose from " in capsys.readouterr().err
 
 
-def test_many_sentences_are_parsed_in_parts(stanza, tmp_path):
-    assert run(tmp_path, "A dog.\n" * 150) == 0
-    assert [len(part) for part in stanza[1:]] == [100, 50]
-    assert len(list(read_trees(FoundText(tmp_path / "t.conllu")))) == 150
-
-
 def test_f53_a_text_without_words_and_a_missing_parser_are_told(
     stanza, tmp_path, capsys, monkeypatch
 ):
@@ -94,12 +86,3 @@ def test_f53_a_text_without_words_and_a_missing_parser_are_told(
     monkeypatch.setitem(sys.modules, "stanza", None)
     assert run(tmp_path, "A dog.\n") == 3
     assert "pip install -e '.[parse]'" in capsys.readouterr().err
-
-
-def test_models_that_cannot_be_had_are_told(stanza, tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise ValueError("Unsupported language: qq")
-
-    monkeypatch.setattr(sys.modules["stanza"], "Pipeline", fail)
-    with pytest.raises(EnvironmentFault, match="no models for 'qq' .* Unsupported language: qq"):
-        load_parser("qq", tmp_path)

@@ -65,21 +65,13 @@ STEPS = {
         (FOUR, FOUR),
         {},
     ),
-    "f20 byte order mark": (
-        *(b"\xef\xbb\xbf" + FOUR, FOUR, "train", ()),
-        (FOUR, FOUR),
-        {},
-    ),
+    "f20 byte order mark": (*(b"\xef\xbb\xbf" + FOUR, FOUR, "train", ()), (FOUR, FOUR), {}),
     "invisible characters": (
         *(INVISIBLE.encode(), b"x\ny\nz\n", "dev", ()),
         ("ab \u200bc\n\nso\u00adft , .\n".encode(), b"x\ny\nz\n"),
         {"found.empty": 1, "src.invisible": 2, "src.spaced": 1},
     ),
-    "f21 empty lines": (
-        *(*EMPTY, "train", ANY_LOSS),
-        (b"c\n", b"z\n"),
-        {"dropped.empty": 3},
-    ),
+    "f21 empty lines": (*(*EMPTY, "train", ANY_LOSS), (b"c\n", b"z\n"), {"dropped.empty": 3}),
     "f21 every line of a test set keeps its number": (
         *(*EMPTY, "test_1", ()),
         (b"\nb\nc\n\n", b"x\n\nz\n\n"),

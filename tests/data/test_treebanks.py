@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from workflow_modules import load
 
-from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 
 HASH = "0123456789abcdef" * 4
@@ -61,16 +60,3 @@ def test_a_fetched_treebank_is_a_corpus_of_one_split(of):
     assert (one.own, own.own) == ([], ["own/two.conllu"])
     assert one.manifest != own.manifest
     assert raw.of_tree("made.dev") == raw.of("made.en-art")  # comes with its corpus
-
-
-@pytest.mark.parametrize(
-    ("trees", "words"),
-    [
-        ("{}", "c: expected splits"),
-        (f"{{t: {{language: en, file: a, sha256: {HASH}}}}}", "trees.t: a file needs a base_url"),
-    ],
-)
-def test_a_corpus_without_trees_or_text_is_refused(tmp_path, trees, words):
-    (tmp_path / "corpora.yaml").write_text(f"c: {{licence: free, citation: A, trees: {trees}}}")
-    with pytest.raises(UserError, match=words):
-        load_corpora(tmp_path / "corpora.yaml")

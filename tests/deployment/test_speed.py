@@ -1,14 +1,11 @@
 """Timing of models: what is counted, by a clock that the work itself moves."""
 
-import csv
 import itertools
-import json
 import time
 
 import pytest
 import torch
 from masked_run import MODEL, masked_inputs
-from script_runner import run_script
 from small_models import TEXT, UNEVEN, make_model
 from small_run import segment
 
@@ -25,28 +22,16 @@ from headcount.deployment.speed import (
     epoch_of,
     measure,
     read_sources,
-    take_turns,
     time_in_turns,
     write_share_speed,
     write_times,
 )
-from headcount.model import machine
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.search.beam_search import BeamSearch, Translation
-from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
 SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]
-
-
-def test_every_round_begins_with_another_contestant():
-    assert list(take_turns("abc", repeats=3, warm_up=1)) == [
-        (0, "c"), (0, "a"), (0, "b"),
-        (1, "a"), (1, "b"), (1, "c"),
-        (2, "b"), (2, "c"), (2, "a"),
-        (3, "c"), (3, "a"), (3, "b"),
-    ]  # fmt: skip
 
 
 def test_each_work_is_timed_alone_after_a_round_that_warms_up(monkeypatch):
@@ -139,48 +124,9 @@ def test_both_phases_have_whole_batches_and_all_threads(monkeypatch):
     assert ("encode", 5, 2) in found
 
 
-@pytest.fixture(autouse=True)
-def threads(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-
-
 @pytest.fixture(scope="module")
 def bpe(tmp_path_factory):
     return segment(tmp_path_factory.mktemp("speed"))
-
-
-@pytest.fixture
-def folder(bpe, tmp_path):
-    """Two models of the pair."""
-    size = len(Vocabulary.load(bpe / "src.vocab"))
-    facts = PairFolder(bpe).subwords()
-    for name, heads in (("baseline", 3), ("scratch-gates-all-l1", UNEVEN)):
-        model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads)
-        ModelFolder(tmp_path / name).save(model, dict(model.named_parameters()), facts)
-    return tmp_path
-
-
-def flags(folder, bpe) -> list:
-    runs = ("baseline", "scratch-gates-all-l1")
-    given = ["--runs", *runs, "--models", *(folder / run for run in runs), "--bpe", bpe]
-    given += ["--out", folder / "speed.csv", "--speed-sentences", 3, "--speed-repeats", 2]
-    given += ["--speed-batch-sizes", "[1, 2]", "--beam", 1]
-    return [*given, "--max-length-factor", 0.2, "--max-length-extra", 3]
-
-
-@pytest.mark.slow
-def test_the_script_times_models_from_files(folder, bpe):
-    assert run_script("speed", flags(folder, bpe)) == 0
-    rows = list(csv.DictReader((folder / "speed.csv").open()))
-    assert tuple(rows[0]) == COLUMNS and len(rows) == 2 * 2 * 2 * 2
-    assert all(float(row["seconds"]) > 0 and row["sentences"] == "3" for row in rows)
-    size = (folder / "scratch-gates-all-l1" / "weights.safetensors").stat().st_size
-    assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
-    facts = json.loads((folder / "speed.json").read_text())
-    assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
-    # models; cutting, codes, words; text
-    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
 
 
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
@@ -232,25 +178,3 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
     ]
     assert timed[1].model.grid.counts == {"enc_self": (2, 1), "dec_self": (1,), "dec_enc": (1,)}
     assert timed[0].file_bytes == 4 * parameter_count(inputs.model.load())
-
-
-@pytest.mark.slow
-def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path, "--timed", "[50]"]
-    flags += ["--importance", inputs.text / "importance.csv", "--out", tmp_path / "speed.csv"]
-    flags += [
-        "--beam",
-        2,
-        "--speed-sentences",
-        2,
-        "--speed-repeats",
-        2,
-        "--speed-batch-sizes",
-        "[2]",
-    ]
-    assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
-    rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
-    assert len(rows) == 2 * 2 * 2  # models, phases, repeats
-    assert {(row["model"], row["heads_left"]) for row in rows} == {("0", "8"), ("50", "4")}
-    assert all(float(row["seconds"]) > 0 and row["sentences"] == "2" for row in rows)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import sys
 
 import pytest
@@ -76,22 +75,6 @@ def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     assert open_search(*small[:2], (), settings("ctranslate2")).facts["compute_type"] == "float32"
     with pytest.raises(EnvironmentFault, match="found oneDNN, whose int8 overflows"):
         open_search(*small[:2], (), settings("ctranslate2-int8"))
-
-
-@pytest.mark.parametrize(
-    ("capability", "before", "after"),
-    [("AVX2", None, "1"), ("AVX2", "0", "0"), ("AVX512_VNNI", None, None)],
-)
-def test_mkl_is_set_before_the_package_is_imported(monkeypatch, capability, before, after):
-    """Set on processors without AVX-512, unless the user has set another value."""
-    monkeypatch.setenv("CT2_USE_MKL", "x")  # so that what the module sets is undone
-    monkeypatch.delenv("CT2_USE_MKL")
-    if before:
-        monkeypatch.setenv("CT2_USE_MKL", before)
-    monkeypatch.setattr(ctranslate2_model.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    ctranslate2_model.load_ctranslate2()
-    assert os.environ.get("CT2_USE_MKL") == after
 
 
 def test_every_output_ends_at_its_own_limit(small):

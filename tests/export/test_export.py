@@ -10,7 +10,6 @@ from script_runner import run_script
 from small_models import UNEVEN, make_model
 from small_run import segment
 
-import headcount
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
@@ -128,22 +127,6 @@ def test_an_export_replaces_nothing_but_its_own_files(bpe, tmp_path):
         with pytest.raises(UserError, match=rf"{folder}: .* found other files: thesis\.txt; move"):
             export_model(what, "headcount", None, folder, {})
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_an_input_is_never_replaced(bpe, tmp_path, capsys):
-    """By hand and from Python: the folder itself, by a link, in it, and around it."""
-    export_model(opened(learnt(bpe, tmp_path, 2, updates=1), bpe), "headcount", None,
-                 tmp_path / "in" / "model", {})  # fmt: skip
-    model = tmp_path / "in" / "model"
-    before = {path.name: path.read_bytes() for path in model.iterdir()}
-    (tmp_path / "link").symlink_to(model)
-    for out in (model, tmp_path / "link", model / "new", tmp_path / "in"):
-        words = ["--model", model, "--to", "headcount", "--mask", "enc_self.0.1", "--out", out]
-        assert run_script("export", words) == 2
-        assert f"{out}: expected a folder apart from all inputs" in capsys.readouterr().err
-        with pytest.raises(UserError, match="expected a folder apart from all inputs"):
-            headcount.load(model).save(out)
-        assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
 def test_an_export_that_fails_its_check_leaves_what_was_there(bpe, two_heads, tmp_path, capsys):

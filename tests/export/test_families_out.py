@@ -1,21 +1,16 @@
 """Every family with languages and tokenizers of its own: in, pruned, and out again."""
 
-import json
 import re
-from functools import partial
 
 import pytest
 import torch
 import transformers
-from small_marian import write_marian
-from small_pretrained import small_pretrained
-from small_tokenizers import LINES, RAW, Small, write_small, write_text
+from small_tokenizers import LINES, RAW, write_small, write_text
 
 import headcount
-from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText
-from headcount.data.vocabulary import BOS, PAD
+from headcount.data.vocabulary import PAD
 from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -54,66 +49,33 @@ def learn_by_heart(small, pair) -> None:
     (small.folder / "generation_config.json").unlink(missing_ok=True)
 
 
-def write_apart(folder, text) -> Small:
-    """Like an OPUS-MT with a vocabulary for each side, the source's the larger one."""
-    write_marian(folder, (text, text))
-    pieces = [*json.loads((folder / "vocab.json").read_text())]
-    target = {piece: number for number, piece in enumerate([*pieces[:-1], "<pad>"])}
-    source = [*pieces[:-1], "<pad>", *(f"unused{n}" for n in range(9))]
-    for name, known in (("vocab", source), ("target_vocab", [*target])):
-        ids = {piece: number for number, piece in enumerate(known)}
-        (folder / f"{name}.json").write_text(json.dumps(ids))
-    told = {"separate_vocabs": True, "tokenizer_class": "MarianTokenizer"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    sizes = {"vocab_size": len(source), "decoder_vocab_size": len(target)}
-    start = {"pad_token_id": len(target) - 1, "decoder_start_token_id": len(target) - 1}
-    model = small_pretrained("marian_apart", **sizes, **start)
-    model.save_pretrained(folder)
-    return Small("marian_apart", folder, model, None)
+LAYOUTS = ("m2m100", "nllb_json", "nllb_spm", "mbart_json", "mbart50_json", "pegasus_json")
+LAYOUTS += ("bart_json",)
 
 
-TUNED = ("marian_apart", "marian", "nllb_json", "bart_json")
-PLAIN = ("m2m100", "nllb_json", "nllb_spm", "mbart_json", "mbart50_json", "pegasus_json")
-CASES = [
-    *((layout, False) for layout in (*PLAIN, "bart_json")),
-    *((layout, True) for layout in TUNED),
-]
-
-
-@pytest.mark.parametrize(("layout", "tuned"), CASES)
-def test_the_folders_own_tokenizer_reads_and_writes_what_we_do(layout, tuned, tmp_path):
-    """Also where fine-tuning has changed what translations begin with."""
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_folders_own_tokenizer_reads_and_writes_what_we_do(layout, tmp_path):
     if layout.endswith("_spm"):
         pytest.importorskip("google.protobuf")
     text, check = write_text(tmp_path / "train.txt"), tmp_path / "check.txt"
-    write = write_apart if layout == "marian_apart" else partial(write_small, layout)
-    small = write(tmp_path / "theirs", text)
-    codes = (None, None) if layout == "marian_apart" else small.codes
+    small = write_small(layout, tmp_path / "theirs", text)
+    codes = small.codes
     languages = (small.folder, "en", "de")
     headcount.import_pretrained(*languages, tmp_path / "first", codes)
     learn_by_heart(small, PairFolder(tmp_path / "first"))
     headcount.import_pretrained(*languages, tmp_path / "ours", codes)
     check.write_text("\n".join([*KNOWN, RAW[0]]) + "\n", encoding="utf-8")
     what = Deployed.open(ModelFolder(tmp_path / "ours"), PairFolder(tmp_path / "ours"))
-    with torch.no_grad():
-        what.model.tgt_embedding.weight[BOS] += 0.02 * tuned
 
     def compare(folder):
         return check_export(what, folder, check, SEARCH)
 
-    def export() -> str:
-        return export_model(what, "huggingface", small.folder, tmp_path / "out", {}, compare)
-
-    if tuned and layout in ("nllb_json", "marian_apart"):
-        with pytest.raises(UserError, match="expected one embedding for both sides, and an output"):
-            export()
-        assert not (tmp_path / "out").exists()
-        return
-    assert "translations are the same" in export()
-    if not tuned:  # a prefix of the target is given to CTranslate2, too
-        check.write_text("\n".join(KNOWN) + "\n", encoding="utf-8")
-        summary = export_model(what, "ctranslate2", None, tmp_path / "fast", {}, compare)
-        assert re.search(r"([23]) of \1 translations are the same", summary)
+    where = (small.folder, tmp_path / "out", {}, compare)
+    assert "translations are the same" in export_model(what, "huggingface", *where)
+    # A prefix of the target is given to CTranslate2, too.
+    check.write_text("\n".join(KNOWN) + "\n", encoding="utf-8")
+    summary = export_model(what, "ctranslate2", None, tmp_path / "fast", {}, compare)
+    assert re.search(r"([23]) of \1 translations are the same", summary)
     named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", **named)
     theirs, tgt = their_words(small.folder, what.pair), what.pair.segmenters()[1]

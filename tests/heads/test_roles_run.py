@@ -194,29 +194,6 @@ def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
     assert title in texts and all(texts.count(word) == 2 for word in words)
 
 
-@pytest.mark.parametrize(
-    ("layer", "head", "lines", "words"),
-    [
-        (2, 0, "the cat\n", "2.0 does not exist"),
-        (0, 3, "the cat\n", "0.3 does not exist"),
-        (0, 0, "the cat\n\nyak\n", "s:2: "),
-        (0, 0, "", "expected 1 to 20 sentences, found 0"),
-    ],
-)
-def test_f08_what_cannot_be_drawn_is_told(files, tmp_path, layer, head, lines, words):
-    (tmp_path / "s").write_text(lines)
-    with pytest.raises(UserError, match=words):
-        files.attention(tmp_path / "a.json", tmp_path / "s", Head("enc_self", layer, head))
-
-
-def test_drawings_of_other_files_are_refused(tmp_path, capsys):
-    (tmp_path / "a.json").write_text("{}")
-    for out, words in (("a.gif", "ends in .svg, .pdf, .png"), ("a.svg", "scripts/attention.py")):
-        flags = ["--weights", tmp_path / "a.json", "--out", tmp_path / out]
-        assert run_script("attention_map", flags) == 2
-        assert words in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["enc_self", "dec_enc"])
 def test_a_word_of_unknown_pieces_is_one_word_of_a_map(files, tmp_path, kind):
     (tmp_path / "s").write_text("the zq sees\n")  # z@@ and q are unknown, the is not

@@ -17,10 +17,7 @@ SIZES = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 10, "d_ff": 14, "d
 UNEVEN = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 3, 1]}
 
 # Ids 0-3 are special; the sources' vocabulary has 9 entries, the targets' 11.
-TEXT = ParallelText(
-    src=[[4, 8, 5, 6, 7], [7], [8, 4, 4]],
-    tgt=[[9, 4], [5, 6, 10, 7, 4, 8], [6]],
-)
+TEXT = ParallelText(src=[[4, 8, 5, 6, 7], [7], [8, 4, 4]], tgt=[[9, 4], [5, 6, 10, 7, 4, 8], [6]])
 
 
 def make_settings(**changes) -> ModelSettings:

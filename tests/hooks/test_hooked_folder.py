@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,15 @@ from script_runner import run_script
 from small_hooked import save_mbart, save_nllb, save_t5
 from small_marian import write_marian
 from small_run import segment
-from small_tokenizers import write_small, write_text
 
 from headcount.ablation import masking
 from headcount.ablation.masking import ABLATION_COLUMNS
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.files import read_csv, read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import GenerateSettings
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
-from headcount.model import machine
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs
 from headcount_hf.pretrained.imports import write_imported
@@ -50,11 +47,6 @@ def origin(tmp_path_factory) -> Path:
 def folder(origin, tmp_path) -> Path:
     """A copy of both, to be changed."""
     return Path(shutil.copytree(origin, tmp_path / "copy"))
-
-
-@pytest.fixture(autouse=True)
-def _threads(monkeypatch):
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 def inputs(root: Path, model: str) -> HookedInputs:
@@ -100,15 +92,6 @@ def test_a_model_of_several_languages_begins_with_the_named_one(tmp_path):
     about.write_text(json.dumps(read_json(about) | {"legacy_behaviour": True}))
     with pytest.raises(UserError, match="legacy_behaviour: expected false"):
         HookedFolder(tmp_path, "fra_Latn", "deu_Latn").load()
-
-
-def test_m2m100_has_other_names_of_languages(tmp_path):
-    m2m100 = write_small("m2m100", tmp_path / "m2m100", write_text(tmp_path / "text"))
-    model = HookedFolder(m2m100.folder, "en", "de")
-    text = model.text(["the sun"], ["the"])
-    begins = [text.src[0][0], text.tgt[0][0]]
-    assert model.tokeniser.convert_ids_to_tokens(begins) == ["__en__", "__de__"]
-    assert model.target_options() == {"forced_bos_token_id": begins[1]}
 
 
 def test_a_marian_of_several_targets_needs_a_code_before_sources(origin, tmp_path):
@@ -241,20 +224,6 @@ def test_weights_that_the_library_passes_over_are_refused(folder, change, messag
         message = "the weights lack lm_head.weight"
     with pytest.raises(UserError, match=message):
         HookedFolder(folder / "t5").load()
-
-
-def test_missing_weights_folders_and_packages_are_named(folder, monkeypatch):
-    path = folder / "t5/model.safetensors"
-    weights = load_file(path)
-    name = "decoder.block.1.layer.1.EncDecAttention.o.weight"
-    save_file({key: weights[key] for key in weights if key != name}, path, {"format": "pt"})
-    with pytest.raises(UserError, match=f"the weights lack {name}"):
-        HookedFolder(folder / "t5").load()
-    with pytest.raises(UserError, match="no/folder: expected a folder"):
-        HookedFolder(Path("no/folder")).load()
-    monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
-    with pytest.raises(EnvironmentFault, match=r"transformers, .*'\.\[pretrained\]'"):
-        HookedFolder(folder / "opus").load()
 
 
 OPUS = "--model opus --text text"

@@ -5,31 +5,7 @@ import torch
 
 from headcount.base.errors import EnvironmentFault
 from headcount.model import gpu_slots
-from headcount.model.machine import (
-    batches_of,
-    pick_device,
-    pick_format,
-    warn_of_slow_format,
-)
-
-
-@pytest.mark.parametrize(
-    ("able", "precision", "device", "warned"),
-    [
-        ({"avx512_bf16": False, "amx_bf16": False}, "bf16", "cpu", True),
-        ({"avx512_bf16": True, "amx_bf16": False}, "bf16", "cpu", False),
-        ({"bf16": True}, "bf16", "cpu", False),
-        ({}, "fp32", "cpu", False),
-        ({}, "bf16", "cuda", False),
-    ],
-)
-def test_bf16_without_the_arithmetic_for_it_is_told(
-    monkeypatch, capsys, able, precision, device, warned
-):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
-    warn_of_slow_format(precision, torch.device(device))
-    assert ("bf16" in capsys.readouterr().err) == warned
-
+from headcount.model.machine import batches_of, pick_device, pick_format
 
 AMX = {"amx_bf16": True, "avx512_bf16": True}
 

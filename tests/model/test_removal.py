@@ -11,7 +11,6 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads, restore_heads
 from headcount.search.beam_search import translate
-from headcount.store.model_folder import ModelFolder
 from headcount.training.score import score_targets
 
 DECODE = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=4, batch_tokens=30)
@@ -148,22 +147,6 @@ def test_silent_heads_put_in_again_give_the_bits_of_the_mask(name):
     assert torch.equal(token_losses(again, batch), token_losses(whole, batch, gates))
     with pytest.raises(ValueError, match="places below 2, found"):
         restore_heads(whole, whole.grid.heads(), 2)
-
-
-@pytest.mark.parametrize("joint", [False, True])
-@pytest.mark.parametrize("name", ["layers", "all"])
-def test_the_saved_model_loads_alone(tmp_path, joint, name):
-    model = make_model(heads=UNEVEN, joint=joint)
-    smaller = remove_heads(model, multiplier(name))
-    ModelFolder(tmp_path).save(smaller, dict(smaller.named_parameters()), {})
-    loaded = ModelFolder(tmp_path).load()
-    assert loaded.settings == smaller.settings
-    assert loaded.grid.counts == {kind: tuple(counts) for kind, counts in LEFT[name].items()}
-    batch = TEXT.batch([0, 1, 2])
-    with torch.no_grad():
-        assert torch.equal(token_losses(loaded, batch), token_losses(smaller, batch))
-    with pytest.raises(ValueError, match=r"expected \[17\], found \[16\]"):
-        remove_heads(model, torch.ones(16))
 
 
 def test_removal_changes_neither_the_model_nor_the_draws_that_follow(model):

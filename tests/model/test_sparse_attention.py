@@ -8,9 +8,7 @@ from small_models import UNEVEN, make_model, search_of
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.vocabulary import EOS
 from headcount.model.kernels.sparse_attention import SparseAttention
-from headcount.model.transformer import watch_attention
 from headcount.search import history
 
 SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5
@@ -91,21 +89,6 @@ def test_padding_has_no_part(size):
         torch.testing.assert_close(found[2, sentence], heads[:1].expand(QUERIES, -1))
 
 
-def test_one_object_serves_layers_of_different_heads_and_memory():
-    places = chosen(9)
-    sparse = SparseAttention(places)
-    for heads, seed in ((2, 11), (3, 12), (2, 13)):
-        queries = draw(SENTENCES, heads, QUERIES, WIDTH, seed=seed)
-        keys, values = draw(2, SENTENCES, heads, KEYS, WIDTH, seed=seed + 50)
-        if seed == 13:  # the same shape as the first layer's, in another order in memory
-            keys, values = draw(2, SENTENCES, KEYS, heads, WIDTH, seed=seed).transpose(2, 3)
-        found = sparse.context(queries, keys, values)
-        expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
-        torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
-    none = torch.zeros(2, SENTENCES, 0, KEYS, WIDTH)
-    assert sparse.context(none[0, :, :, :QUERIES], *none).shape == (SENTENCES, 0, QUERIES, WIDTH)
-
-
 def test_what_is_not_a_number_is_not_hidden():
     queries, places = draw(SENTENCES, HEADS, QUERIES, WIDTH), chosen(3)
     for spoilt in range(2):
@@ -114,16 +97,6 @@ def test_what_is_not_a_number_is_not_hidden():
         found = SparseAttention(places).context(queries, *pair)
         assert found[1, 0, 2].isnan().all()
         assert found[0].isfinite().all()
-
-
-def test_keys_that_are_no_whole_rows_are_refused():
-    queries, sparse = draw(SENTENCES, HEADS, QUERIES, WIDTH), SparseAttention(chosen(3))
-    by_column = draw(SENTENCES, HEADS, WIDTH, KEYS).transpose(2, 3)
-    wider = draw(SENTENCES, HEADS, KEYS, 6)[..., :5]
-    whole = as_search_has_them(4)
-    for keys, values in ((by_column, by_column), (wider, wider), (whole, whole.contiguous())):
-        with pytest.raises(ValueError, match="lie as"):
-            sparse.context(queries, keys, values)
 
 
 @pytest.mark.parametrize("heads", [2, UNEVEN])
@@ -150,28 +123,3 @@ def test_a_search_by_masks_finds_the_same(monkeypatch, heads, masked, short):
     for one, other in zip(*found, strict=True):
         assert (one.ids, one.steps) == (other.ids, other.steps)
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
-
-
-def test_weights_of_a_search_can_be_watched():
-    """The same as by a mask, where what a hypothesis does not see has weight 0."""
-    model = make_model(heads=UNEVEN)
-    with torch.no_grad():
-        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-    settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=3)
-    found = []
-    for sparse in (True, False):
-        search, seen = search_of(model, [[4, 8, 5], [7]], settings), []
-        search.history.sparse = sparse
-
-        def keep(kind, layer, weights, seen=seen):
-            seen.append((kind, layer, weights.sort(-1, descending=True).values))
-
-        with torch.inference_mode(), watch_attention(model, keep):
-            search.run()
-        found.append(seen)
-    assert len(found[0]) == len(found[1]) > 2 * 6  # the decoder's layers, in several steps
-    for (*layer, few), (*same, whole) in zip(*found, strict=True):
-        assert layer == same
-        count = few.shape[-1]
-        torch.testing.assert_close(few, whole[..., :count], atol=1e-5, rtol=1e-4)
-        assert (whole[..., count:] == 0).all()

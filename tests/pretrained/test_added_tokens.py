@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_hooked import save_t5
 from small_tokenizers import LINES, Small, add_words, pieces_of, write_small, write_text
 from torch.nn import functional
 
@@ -18,7 +17,6 @@ from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.hooks.hooked_folder import HookedFolder
 from headcount_hf.pretrained import segment as segmenting
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.library import LOCAL
@@ -193,14 +191,3 @@ def test_text_that_the_library_cuts_otherwise_is_refused(copy, made, tmp_path, m
     with pytest.raises(UserError, match=message):
         segment(small, tmp_path, small.codes)
     assert not (tmp_path / "bpe/segmentation.json").exists()
-
-
-@pytest.mark.slow
-def test_a_model_under_hooks_reads_added_words(tmp_path):
-    import transformers
-
-    save_t5(tmp_path, ["a", "b"])
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    tokenizer.add_tokens(["<ent>"])
-    tokenizer.save_pretrained(tmp_path)
-    assert HookedFolder(tmp_path).sources(["a <ent> b"]) == [[3, 5, 4, 1]]

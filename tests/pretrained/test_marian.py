@@ -81,25 +81,6 @@ def test_pairs_have_counts_of_the_training_text(imported):
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("source.spm", None, "its tokeniser .*; the files there are config.json, "),
-        ("source.spm", b"other", r"could not parse ModelProto from .*source\.spm"),
-        ("vocab.json", b"[]", "<unk> token must be in the vocab"),
-        ("vocab.json", b'{"<unk>": 1, "a": 900}', "'a': .* found 900"),
-    ],
-)
-def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, message):
-    (copy / name).unlink()
-    if content is not None:
-        (copy / name).write_bytes(content)
-    pairs = [(imported.texts[f"{s}.src"], imported.texts[f"{s}.tgt"]) for s in ("train", "dev")]
-    with pytest.raises(UserError, match=message):
-        segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
-    assert not (tmp_path / "bpe" / "segmentation.json").exists()
-
-
 def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     config = json.loads((copy / "config.json").read_text())
     config["share_encoder_decoder_embeddings"] = False
@@ -117,12 +98,6 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     (copy / "target_vocab.json").write_text(json.dumps(ids | {"<unk>": 5, other: ids["<unk>"]}))
     with pytest.raises(UserError, match="unk_token: expected the piece with the id 1, found"):
         pieces_of(copy)
-
-
-def test_other_pieces_are_refused(imported, tmp_path):
-    ours = PairFolder(segment(tmp_path / "text"))
-    with pytest.raises(UserError, match=r"expected text cut into the pieces of .*segment\.py"):
-        write_imported(imported.folder, ours, tmp_path / "model", {})
 
 
 def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):

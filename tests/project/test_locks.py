@@ -57,24 +57,9 @@ def project(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        (
-            "pyproject.toml",
-            '"tqdm==4.70.1"',
-            '"tqdm==4.70.2"',
-            "asks for tqdm==4.70.2, locked is 4.70.1 in locks/run.txt; run: python .ci/locks.py",
-        ),
-        (
-            "pyproject.toml",
-            'parse = ["',
-            'parse = ["left-pad==1.3.0", "',
-            "asks for left-pad==1.3.0, locked is no such package",
-        ),
-        (  # What the tests need has to be where the README's test line looks.
-            "pyproject.toml",
-            "test = [\n",
-            'test = [\n    "stanza==1.15.0",\n',
-            "asks for stanza==1.15.0, locked is 1.15.0 in locks/extras.txt",
-        ),
+        ("pyproject.toml", '"tqdm==4.70.1"', '"tqdm==4.70.2"', "tqdm==4.70.2, locked is 4.70.1"),
+        # What the tests need has to be where the README's test line looks.
+        ("pyproject.toml", "test = [", 'test = ["stanza==1.15.0",', "1.15.0 in locks/extras"),
         ("locks/run.txt", "tqdm==4.70.1", "tqdm>=4.70.1", "found 'tqdm>=4.70.1"),
         ("locks/test.txt", "ruff==", "tqdm==", "tqdm is in run.txt and test.txt"),
         ("locks/torch.txt", "torch==2.13.0 \\\n", "torch==2.13.0\n# ", "found 'torch==2.13.0'"),
@@ -128,11 +113,3 @@ def test_f56_a_release_that_is_too_fresh_or_gone_is_named(project, index):
     del index.files["b"]  # taken back, or another one in its place
     code, message = aged(project, index)
     assert code == 2 and "the index no longer lists 1 of its files (bbbb" in message
-
-
-def test_f56_an_index_that_does_not_answer_is_another_fault(project, index):
-    index.files["a"] = "no day"
-    code, message = aged(project, index)
-    assert code == 3 and "expected times of upload by SHA-256: Invalid isoformat" in message
-    code, message = locks(project, "age", "--index", "http://127.0.0.1:9")
-    assert code == 3 and "http://127.0.0.1:9/pypi/some-package/json: expected times" in message

@@ -18,7 +18,6 @@ from script_runner import run_script
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256
 from headcount.base.settings.data import SCORED_BY_EXTRA
-from headcount.data.lines import clean_lines
 from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import score_corpus, score_files, tokenised_bleu
 
@@ -174,11 +173,6 @@ def test_translations_in_another_language_are_warned_of(tmp_path, capsys, line, 
         assert message in warnings[0] and f"warning: {warnings[0]}" in told
 
 
-def test_f18_lines_end_at_newlines_only(tmp_path):
-    (tmp_path / "text").write_bytes("a\u2028b\rc\x0cd\n\nlast\n".encode())
-    assert list(clean_lines(tmp_path / "text")) == ["a\u2028b\rc\x0cd", "", "last"]
-
-
 def test_tokenised_lower_cased_bleu_is_that_of_words_and_not_of_letters():
     """Of 6 words in the hypothesis 5 are right, and 3 of 5 pairs, 1 of 4 triples, 0 of 3 fours.
 
@@ -227,21 +221,3 @@ def test_tokenised_lower_cased_bleu_is_that_of_multi_bleu_but_for_counts_of_0():
     assert 10 < found < 90
     none_of_four = tokenised_bleu(["a b c x"], ["a b c d"], split).score
     assert none_of_four > 0 == multi_bleu(["a b c x"], [["a b c d"]])
-
-
-@pytest.mark.parametrize(
-    ("language", "line"),
-    [
-        ("fr", "L’homme dit : « Il n’est pas là », et s’en va."),
-        ("tr", "Türkiye'nin başkenti Ankara'da 3'üncü kez \"iyi\" dedi."),
-        ("uk", "Він сказав: «Так, м’яч п’ятий», — і пішов."),
-    ],
-)
-def test_spaces_that_joining_gets_wrong_count_in_bleu_alone(language, line):
-    words = Tokeniser(language, False, "characters")
-    joined = words.join(words.split(line))
-    assert joined != line
-    bleu, chrf = score_corpus([joined], [line], language)
-    own = tokenised_bleu([joined], [line], words.split)
-    assert bleu.score < 90
-    assert chrf.score == pytest.approx(100) and own.score == pytest.approx(100)

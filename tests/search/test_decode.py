@@ -54,10 +54,7 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all(seed, alpha, prefix)
     sources = [[4, 8], [7, 7], [5]]
     longest = [3, 3, 2]  # int(0.5 · length) + 3 positions, the last of which is EOS
     limit = settings(
-        beam=40,
-        max_length_factor=0.5,
-        max_length_extra=3 + len(prefix),
-        length_penalty=alpha,
+        beam=40, max_length_factor=0.5, max_length_extra=3 + len(prefix), length_penalty=alpha
     )
     found = translate(model, sources, limit, prefix=prefix)
     for source, words, translation in zip(sources, longest, found, strict=True):

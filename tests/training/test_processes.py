@@ -227,18 +227,6 @@ def test_none_outlives_the_first(bpe, tmp_path):
     assert not Path(f"/proc/{other}").exists()
 
 
-@pytest.mark.slow
-def test_outputs_that_lie_finished_are_taken_by_both(bpe, alone, tmp_path, monkeypatch):
-    """Under an engine they lie beside the states until they are recorded."""
-    monkeypatch.setenv("HEADCOUNT_JOB", str(os.getpid()))
-    command = train_command(bpe, tmp_path / "run", *IMPORTANT)
-    assert command.made(two(TRAIN)) == alone
-    (tmp_path / "run" / "out" / "run.json").unlink()
-    assert command.made(two(TRAIN)) == alone
-    assert "trained before; outputs taken from" in command.log()
-    assert (tmp_path / "run" / "out" / "run.json").exists()
-
-
 SHORT = TrainSettings(updates=6, batch_tokens=150, warmup_updates=2, dev_interval=3, threads=2)
 
 

@@ -16,7 +16,6 @@ from headcount.base.files import read_json, write_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.train import SubsetSettings
-from headcount.model import machine
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.store.kept_heads import as_many_heads
@@ -36,12 +35,6 @@ GRID = UNEVEN.grid
 SHORT = GATES.model_copy(update={"updates": 2})
 FAST = GATES.model_copy(update={"lr": 2.0})
 GATES_OF_A_RUN = [1, 0, 0, 1, 0, 1, 0, 1, 1]  # 2 of 4 encoder heads, 5 of 9 in all
-
-
-@pytest.fixture(autouse=True)
-def one_process_for_many_scripts(monkeypatch):
-    """The number of threads can be set many times, the rest of `use_threads` once."""
-    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

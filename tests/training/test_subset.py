@@ -9,12 +9,10 @@ from named_runs import RUNS
 from small_models import UNEVEN, make_settings
 
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.data.batches import ParallelText
 from headcount.training.learnt_mask import HeadSubset
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1
-DEV = ParallelText([[5, 8], [6, 6, 7]], [[10], [4, 9, 9, 5]])
 LENGTHS = GatesSettings(updates=8, warmup_updates=2, peak_lr=0.02, dev_interval=3)
 TUNING = LENGTHS.fine_tuning(TrainSettings(batch_tokens=14))
 

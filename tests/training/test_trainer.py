@@ -8,7 +8,7 @@ import torch
 from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
-from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
@@ -269,8 +269,3 @@ def test_cosine_by_hand():
             0.0002,
         ]
     )
-
-
-def test_fine_tuning_has_no_patience():
-    train = TrainSettings(updates=9, warmup_updates=1, patience=2)
-    assert GatesSettings(updates=5, warmup_updates=1).fine_tuning(train).patience == 0

@@ -3,7 +3,6 @@
 import io
 import logging
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,14 +10,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from project_copy import ROOT, ran
+from project_copy import ROOT
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
 
-from headcount.analysis.report.answers import decided_claims
 from snakemake_logger_plugin_headcount import LogHandler
-from snakemake_logger_plugin_headcount.display import Display, console_on, spoken
+from snakemake_logger_plugin_headcount.display import Display, console_on
 
 SMALL = """
 from collections import Counter
@@ -63,28 +61,6 @@ COMMAND = [sys.executable, "-m", "snakemake", "--cores", "1"]
 VARIABLES = {"PYTHONPATH": str(ROOT / "src"), "TERM": "xterm", "FORCE_COLOR": "1", "COLUMNS": "90"}
 
 
-def on_terminal(folder: Path) -> tuple[int, str]:
-    """Exit code and all that was printed, control characters too, to a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        COMMAND,
-        cwd=folder,
-        env=os.environ | VARIABLES,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    printed = b""
-    try:
-        while part := os.read(ours, 65536):
-            printed += part
-    except OSError:  # its other end is closed
-        pass
-    os.close(ours)
-    return process.wait(), printed.decode().replace("\r\n", "\n")
-
-
 def record(event: LogEvent | None, at: float, **facts) -> logging.LogRecord:
     """A record of Snakemake's, made so many seconds after the run began."""
     made = logging.LogRecord("snakemake", facts.pop("level", logging.INFO), "", 1, "", (), None)
@@ -95,15 +71,6 @@ def record(event: LogEvent | None, at: float, **facts) -> logging.LogRecord:
 def info(number: int, rule: str, at: float, **wildcards: str) -> logging.LogRecord:
     facts = {"jobid": number, "rule_name": rule, "wildcards": wildcards, "output": ["file"]}
     return record(LogEvent.JOB_INFO, at, **facts)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.6, "60 s"), (150, "2.5 min"), (2400, "40 min")]
-    + [(7200, "2.0 h"), (90000, "25 h")],
-)
-def test_seconds_have_the_unit_of_their_size(seconds, words):
-    assert spoken(seconds) == words
 
 
 def test_lines_of_a_run(tmp_path, monkeypatch):
@@ -143,16 +110,6 @@ def test_lines_of_a_run(tmp_path, monkeypatch):
     ]
 
 
-def test_no_time_is_shown_while_a_rule_is_unknown():
-    """As on a cluster, of whose machines nothing is known."""
-    stream = io.StringIO()
-    display = Display(console_on(stream, False), lambda record: record.msg, bars=False)
-    display.show(record(None, 0, msg="", jobs=Counter(text=1, train=1)))
-    display.show(info(1, "text", 1))
-    display.show(record(LogEvent.JOB_FINISHED, 5, job_id=1))
-    assert stream.getvalue().splitlines()[-1] == "1/2 done    text, 4.0 s"
-
-
 def test_a_fault_of_the_display_is_shown_once_and_snakemakes_messages_follow(capsys, monkeypatch):
     handler = LogHandler(OutputSettings(), None)
     monkeypatch.setattr(handler._display, "show", lambda _: 1 / 0)
@@ -172,19 +129,6 @@ def test_warnings_of_outputs_are_logged_once(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_on_a_terminal_there_are_bars_which_go_in_the_end(tmp_path):
-    code, output = on_terminal(small(tmp_path, command="sleep 1"))
-    assert code == 0 and output.count("\x1b[?25l") == output.count("\x1b[?25h") == 1
-    drawn, after = output.split("\x1b[?25h")
-    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", drawn).replace("\r", "\n")
-    assert re.search(r"(?m)^all jobs +[━╺╸]+ 1/3, about [\d.]+ s left 0:00:0\d *$", plain), plain
-    assert re.search(r"(?m)^running count de-en seed [12] +━+ +0:00:0\d *$", plain), plain
-    assert "started" not in plain and "━" not in after
-    assert "3/3 done    count de-en" in plain
-    assert "warning: a test" in after and "\nThe report: page.html\n" in after
-
-
-@pytest.mark.slow
 def test_a_reader_that_has_gone_stops_no_job(tmp_path):
     small(tmp_path)
     options = {"cwd": tmp_path, "env": os.environ | VARIABLES, "stderr": subprocess.PIPE}
@@ -193,29 +137,3 @@ def test_a_reader_that_has_gone_stops_no_job(tmp_path):
         process.stderr.close()
         assert process.wait() == 0
     assert (tmp_path / "out/de-en/seed2.count").read_text() == "1\n"
-
-
-@pytest.mark.slow
-def test_a_run_of_ours_prints_short_lines_and_the_reasons_are_in_the_log(origin):
-    assert not re.search(r"[\x00-\x09\x0b-\x1f]", origin.built)
-    start = r"(?m)^quickstart: (\d+) jobs, about [\d.]+ \w+ with \d+ at a time \(coarse\)$"
-    assert int(re.search(start, origin.built)[1]) == sum(ran(origin.built).values())
-    assert re.search(
-        r"(?m)^ *\d+/\d+ started train synthetic\.en-art baseline seed 1$", origin.built
-    )
-    (log, *_) = sorted((origin.folder / ".snakemake" / "log").iterdir())
-    assert "Reason: Missing output files: " in log.read_text()
-
-
-@pytest.mark.slow
-def test_a_run_of_ours_ends_with_the_report_its_warnings_and_claims(origin, monkeypatch):
-    results = origin.folder / "results/quickstart"
-    after = re.split(r"(?m)^\d+/\d+ done    report.*\n", origin.built)[1]
-    pages = [page for kind in ("tables", "figures") for page in (results / kind).glob("*.json")]
-    warnings = load(monkeypatch, "session").read_warnings(sorted(pages))
-    assert all(f"warning: {warning}\n" in after for warning in warnings)
-    claims = decided_claims(results)
-    count = f"the first 3 of {len(claims)}" if len(claims) > 3 else "the"
-    first = f"; {count} decided claims:" if claims else ""
-    shown = [f"The report: results/quickstart/report.html{first}", *claims[:3]]
-    assert "\n".join(shown) in after

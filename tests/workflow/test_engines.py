@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import zipfile
 
 import pytest
 from project_copy import ProjectCopy, planned, ran
@@ -174,30 +173,6 @@ def test_f10_a_title_reaches_the_page_as_it_is(clone):
     page = (clone.folder / "results/quickstart/report.html").read_text()
     assert "<h1>-n {input} {a} $(touch x); &#39;quoted&#39; &lt;b&gt;</h1>" in page
     assert not (clone.folder / "x").exists()
-
-
-COMMANDS = {
-    "--summary": r"report\.html\t.*\tok\tno update",
-    "--dag": r"digraph snakemake_dag \{",
-    "--list-rules": r"(?m)^share_speed \(",
-    "--list-changes code": r"Building DAG of jobs\.\.\.\s*$",
-    "--touch": "Nothing to be done",
-    "--delete-all-output --dry-run": "Would delete results/quickstart/report.html",
-}
-
-
-def test_other_commands_of_snakemake_on_finished_results(clone):
-    """Its report, too, opens offline and has our titles."""
-    for command, words in COMMANDS.items():
-        assert re.search(words, clone.shell(f"snakemake {command}")), command
-    clone.shell("snakemake --report report.zip")
-    with zipfile.ZipFile(clone.folder / "report.zip") as archive:
-        names = archive.namelist()
-        page = archive.read("report/report.html").decode()
-    for name in ("bleu.csv", "corpus.csv", "curves.svg", "report.html", "headmask_fig2.svg"):
-        assert any(path.endswith(name) for path in names)
-    assert "Figure 2: more and more heads masked" in page
-    assert not re.search(r"<(script|link)[^>]+(src|href)=.https?:", page)
 
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="one core runs one job at a time anyway")

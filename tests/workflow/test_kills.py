@@ -4,8 +4,8 @@ import random
 import shutil
 
 import pytest
-from kills import PUSH_AGAIN, Victim, attack, run
-from project_copy import ROOT, ProjectCopy
+from kills import Victim, attack, run
+from project_copy import ProjectCopy
 
 pytestmark = pytest.mark.slow
 
@@ -13,7 +13,6 @@ HALVES = "printf half > out/file; sleep 0.2; printf 'half and half' > out/file"
 ASIDE = (
     "printf half > out/.part-file; sleep 0.2; printf half > out/file.tmp; mv out/file.tmp out/file"
 )
-AGAIN = "test -e out/log; first=$?; echo > out/log; sleep 0.3; test $first = 1 || echo > out/file"
 
 
 def attacked(folder, command: str, kills: int):
@@ -25,19 +24,10 @@ def attacked(folder, command: str, kills: int):
     return attack(victim, kills, random.Random(1))
 
 
-@pytest.mark.parametrize(
-    ("command", "kills", "seen"),
-    [
-        (HALVES, 6, True),
-        (ASIDE, 6, False),
-        ("echo damaged > out/input; sleep 0.2", 6, True),
-        (AGAIN, 12, True),  # it ends otherwise the second time
-    ],
-    ids=["halves", "aside", "input", "again"],
-)
-def test_a_half_written_or_damaged_file_is_seen(tmp_path, command, kills, seen):
-    tally = attacked(tmp_path, command, kills)
-    assert tally["kills"] == kills and tally["compared"] > kills
+@pytest.mark.parametrize(("command", "seen"), [(HALVES, True), (ASIDE, False)])
+def test_a_half_written_or_damaged_file_is_seen(tmp_path, command, seen):
+    tally = attacked(tmp_path, command, 6)
+    assert tally["kills"] == 6 and tally["compared"] > 6
     assert (tally["differing"] + tally["missing"] > 0) == seen
 
 
@@ -50,7 +40,3 @@ def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
     assert faults == dict.fromkeys(tallies, (0, 0))
     assert set(tallies) == {"gates", "importance", "dvc push"}
     assert all(tally["kills"] == 1 and tally["compared"] > 100 for tally in tallies.values())
-
-
-def test_the_push_that_is_tried_is_the_one_that_documents_print():
-    assert PUSH_AGAIN in (ROOT / "docs/guides/share.md").read_text()

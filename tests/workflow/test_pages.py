@@ -4,7 +4,6 @@ import csv
 import re
 
 import pytest
-from project_copy import ROOT
 from workflow_modules import load
 
 from headcount.analysis.inputs import INPUTS
@@ -24,18 +23,6 @@ def unexplained(explained: set[str], columns) -> set[str]:
     """Columns without a meaning. Bounds and p values have that of their column."""
     short = {column: re.sub("_(low|high|p)$", "", column) for column in columns}
     return {column for column in columns if not {column, short[column]} & explained}
-
-
-def test_every_column_of_results_has_a_meaning(explained):
-    columns = {column for kind in INPUTS.values() for column in kind.columns}
-    assert len(columns) > 50 and unexplained(explained, columns) == set()
-
-
-def test_no_meaning_is_of_a_column_that_nothing_writes(explained):
-    files = [path for kind in ("py", "yaml") for path in (ROOT / "src").rglob(f"*.{kind}")]
-    source = "".join(path.read_text(encoding="utf-8") for path in files)
-    words = set(re.findall(r"[a-z]+", source))  # some names are put together from words
-    assert {word for name in explained for word in re.findall("[a-z]+", name)} <= words
 
 
 @pytest.mark.slow

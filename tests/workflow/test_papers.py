@@ -84,10 +84,7 @@ def test_bert_has_the_values_of_the_paper_and_of_devlin_et_al():
     assert (tuning.batch, tuning.epochs, tuning.peak_lr, tuning.warmup) == (32, 3, 2e-5, 0.1)
 
 
-JOBS = {
-    "headmask_zh": [15, 0, 0, 15],
-    "voita_wmt_de": [4, 26, 24, 1],
-}
+JOBS = {"headmask_zh": [15, 0, 0, 15], "voita_wmt_de": [4, 26, 24, 1]}
 """5 runs, 3 seeds; 4 runs, and 2 scopes of 13 λ, 12 with scratch."""
 
 

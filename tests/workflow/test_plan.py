@@ -58,14 +58,6 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
         assert plan.tests(train) == plan.tests({"pair": "multi30k.en-de"})
 
 
-def test_splits_of_a_pair(plan):
-    tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
-    w = {"pair": "multi30k.de-en", "split": "train"}
-    assert plan.tests(w) == tests and plan.splits(w) == ["train", "dev", *tests]
-    assert plan.tests({"pair": "multi30k.cs-en"}) == ["test_2016_flickr", "test_2018_flickr"]
-    assert plan.held_out(w) == ["dev", *tests] and plan.held_out(w | {"split": "dev"}) == []
-
-
 def test_test_sets_under_masks_are_the_first_or_those_named(plan):
     german, czech = {"pair": "multi30k.de-en"}, {"pair": "multi30k.cs-en"}
     assert plan.masking_tests(german) == ["test_2016_flickr"]
@@ -336,8 +328,3 @@ def test_gates_from_random_weights_wait_for_no_model(pruning):
     alone = pruning(PRUNED[: PRUNED.index("pruned")] + "pruned:" + FROM_NONE)
     assert (alone.starts(), alone.fine_tuned()) == ([], [])
     assert alone.compared() == ["baseline"] and alone.timed() == ["baseline", name]
-
-
-def test_without_pruned_runs_there_is_nothing_to_do(pruning):
-    plain = pruning(PRUNED[: PRUNED.index("pruned")])
-    assert plain.named("gates") == plain.starts() == plain.timed() == plain.penalised() == []

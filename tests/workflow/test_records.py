@@ -56,22 +56,6 @@ def test_a_file_is_as_noted_until_a_byte_differs_whatever_its_times_say(records)
     assert records.is_as_noted(MADE)
 
 
-def test_a_file_is_read_again_only_if_it_may_differ(records, monkeypatch, tmp_path):
-    read, whole = [], records.sha256
-    monkeypatch.setattr(records, "sha256", lambda path: read.append(path.name) or whole(path))
-    assert records.is_as_noted(MADE) and not read
-    os.utime(MADE, (0, 0))
-    assert records.is_as_noted(MADE) and read == ["a.json"]
-    own = tmp_path / "own.txt"  # also outside the project, for files of one's own
-    own.write_text("a\n")
-    first = records.own_content(str(own))
-    assert records.own_content(str(own)) == first and read[1:] == ["own.txt"]
-    times = os.stat(own)
-    own.write_text("b\n")
-    os.utime(own, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert records.own_content(str(own)) != first
-
-
 def test_a_torn_note_counts_as_none(records):
     known, place = records.noted(MADE), records.NOTES / MADE
     place.write_text(place.read_text()[:20])

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -182,11 +181,3 @@ def test_a_copy_in_the_environment_of_another_checkout_is_refused(tmp_path):
             assert code == expected and "Traceback" not in told, told
             both = all(f"{each}/src/headcount" in told for each in (ROOT, copy.folder))
             assert both == (expected == 3), told
-
-
-def test_an_installed_package_serves_in_a_folder_that_is_no_checkout(tmp_path):
-    installed = tmp_path / "site-packages"
-    shutil.copytree(ROOT / "src" / "headcount", installed / "headcount")
-    (tmp_path / "mine.py").write_text("from headcount.base import command\ncommand.run(dict)\n")
-    mine = [sys.executable, "mine.py"]
-    subprocess.run(mine, check=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": installed})

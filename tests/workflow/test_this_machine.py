@@ -245,12 +245,6 @@ def test_every_process_of_a_training_has_a_task_with_its_memory_and_gpu(machine,
     assert asked(three, "mem_mb")[0] == 3 * machine.training_mb(plan.settings)
 
 
-def test_a_job_that_times_something_has_a_node_of_its_own(machine, plan):
-    assert "slurm_extra" not in machine.JobResources(plan).timing("decode")
-    timing = machine.JobResources(plan, cluster=True).timing("decode")
-    assert timing["slurm_extra"] == "--exclusive"
-
-
 def test_guesses_are_shares_of_a_training(estimate, plan, monkeypatch, tmp_path):
     """6 operations for a parameter and a token: 6 · 513,792 · 1,000 tokens in 1,000 updates."""
     monkeypatch.chdir(tmp_path)  # no job has run here
@@ -261,32 +255,3 @@ def test_guesses_are_shares_of_a_training(estimate, plan, monkeypatch, tmp_path)
     share = estimate.SHARES["masking"]
     assert seconds["masking"] == pytest.approx(estimate.START + training * share)
     assert seconds["bleu"] == estimate.START
-
-
-def test_seconds_of_jobs_that_ran_here_take_the_place_of_guesses(
-    estimate, plan, monkeypatch, tmp_path
-):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "results/quickstart/benchmarks/train"
-    folder.mkdir(parents=True)
-    for name, seconds in (("a", 10), ("b", 30)):
-        (folder / f"{name}.tsv").write_text(f"s\th:m:s\n{seconds}\t0:00:00\n")
-    assert estimate.seconds_by_rule(plan, ["train"], 1e10) == {"train": 20}
-
-
-def test_time_on_the_clock_is_the_sum_over_workers_or_the_longest_job(estimate):
-    seconds, jobs = {"train": 100.0, "bleu": 2.0}, {"train": 3, "bleu": 10}
-    assert estimate.wall_seconds(seconds, jobs, 2) == 160
-    assert estimate.wall_seconds(seconds, jobs, 32) == 100
-
-
-def test_a_training_has_its_threads_of_the_machine_or_a_gpu(estimate, plan, monkeypatch):
-    monkeypatch.setattr(estimate, "_product_rate", lambda: 8e10)
-    monkeypatch.setenv("OMP_NUM_THREADS", "4")
-    change(plan, "train", threads=2)
-    assert estimate.machine_rate(plan, 0) == pytest.approx(0.45 * 4e10)
-    assert estimate.workers(plan, 8, 0) == 4
-    assert estimate.machine_rate(plan, 2) == estimate.GPU_RATE
-    assert estimate.workers(plan, 8, 2) == 2
-    change(plan, "train", device="cpu")
-    assert estimate.workers(plan, 8, 2) == 4

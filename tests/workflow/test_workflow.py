@@ -14,16 +14,7 @@ from pathlib import Path
 
 import pytest
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of, wait_until
-from shared_results import (
-    DECODED,
-    GATHERED,
-    QUIET,
-    REDRAWN,
-    ROLES,
-    RUN,
-    SECRET,
-    copied_clone,
-)
+from shared_results import DECODED, GATHERED, QUIET, REDRAWN, ROLES, RUN, SECRET, copied_clone
 
 from headcount.analysis.outputs import chapters
 from headcount.data.fetching.transfer import read_lock
