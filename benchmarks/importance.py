@@ -24,7 +24,7 @@ from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.data.batches import Batch, ParallelText, ResidentText, in_order
+from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
@@ -130,8 +130,7 @@ def check_agreement(ways: Sequence[Way]) -> None:
 
 def one_by_one(text: ParallelText, device: torch.device) -> list[Batch]:
     """A batch for each pair."""
-    resident = ResidentText(text, device)
-    return [resident.batch([number]) for number in range(len(text))]
+    return [text.batch([number], device) for number in range(len(text))]
 
 
 def main() -> None:

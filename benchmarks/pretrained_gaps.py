@@ -31,7 +31,7 @@ def helper(name: str) -> ModuleType:
 
 def whole(text: ParallelText) -> Batch:
     """All of a text in one batch."""
-    return text.resident(torch.device("cpu")).batch(range(len(text)))
+    return text.batch(range(len(text)))
 
 
 def drawn_text(pairs: int, words: int, longest: int) -> ParallelText:

@@ -27,7 +27,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
-from headcount.data.batches import Batch, BatchPlan, ResidentText
+from headcount.data.batches import Batch, BatchPlan
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.machine import number_format, pick_device
 from headcount.model.transformer import Transformer
@@ -65,7 +65,7 @@ class RepeatingTrainer(Trainer):
     def _again(self, batches: Sequence) -> Iterator[Batch]:
         while True:
             for indices in batches:
-                yield self.resident.batch(indices)
+                yield self.text.batch(indices, self.device)
 
 
 def our_trainer(
@@ -185,8 +185,8 @@ def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> lis
             f"--updates {updates}: the text makes {len(batches)} batches of "
             f"{settings.batch_tokens} tokens; ask for no more, or lower --batch-tokens"
         )
-    resident = ResidentText(data.train, pick_device(settings.device))
-    return [resident.batch(indices) for indices in batches[:updates]]
+    device = pick_device(settings.device)
+    return [data.train.batch(indices, device) for indices in batches[:updates]]
 
 
 def check_compiler(device: torch.device) -> None:

@@ -7,7 +7,7 @@ from small_models import UNEVEN, make_model
 from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.errors import UserError
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
 
@@ -27,7 +27,7 @@ def test_marian_computes_our_logits():
     model = even_model(norm="post")
     marian = marian_model(model.settings, 11).eval()
     copy_weights(model, marian)
-    batch = collate(JOINT_TEXT, [0, 1])
+    batch = JOINT_TEXT.batch([0, 1])
     with torch.no_grad():
         expected = token_losses(model, batch)
         words = marian_logits(marian, batch).log_softmax(-1)
@@ -51,5 +51,5 @@ def test_joeynmt_takes_the_loss_of_every_real_token():
     model = joeynmt_model(even_model().settings, TGT, 0.0).eval()
     with torch.no_grad():
         model.trg_embed.lut.weight.zero_()
-        loss = joeynmt_loss(model)(collate(JOINT_TEXT, [0, 1]))
+        loss = joeynmt_loss(model)(JOINT_TEXT.batch([0, 1]))
     assert loss.item() == pytest.approx(2.397895, abs=1e-5)

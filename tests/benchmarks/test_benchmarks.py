@@ -12,7 +12,7 @@ from benchmarks.flops import forward_flops, training_flops
 from benchmarks.measuring import Contender, Work, alternate
 from benchmarks.results.timings import Ratio, Timed, table
 from headcount.base.settings.model import ModelSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
@@ -52,7 +52,7 @@ def test_operations_are_those_that_torch_counts():
     # with one target token that is no difference.
     settings = make_settings(dropout=0.0)
     model = Transformer(settings, 9, 11, False)
-    batch = collate(ParallelText([[4, 8, 5, 6]], [[]]), [0])
+    batch = ParallelText([[4, 8, 5, 6]], [[]]).batch([0])
     # It counts the products of plain attention, not those inside a fused kernel.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         token_losses(model, batch)
@@ -62,7 +62,7 @@ def test_operations_are_those_that_torch_counts():
 
 def test_lengths_leave_padding_out_and_count_the_end():
     # Pair 0 has 5 and 2 words, pair 1 one and six; each side ends in one more.
-    assert sentence_lengths(collate(TEXT, [0, 1])) == [(6, 3), (2, 7)]
+    assert sentence_lengths(TEXT.batch([0, 1])) == [(6, 3), (2, 7)]
 
 
 class Clock:

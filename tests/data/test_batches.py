@@ -10,8 +10,6 @@ from headcount.base.errors import UserError
 from headcount.data.batches import (
     BatchPlan,
     ParallelText,
-    ResidentText,
-    collate,
     in_order,
     pad_sources,
 )
@@ -92,7 +90,7 @@ def test_batches_are_shuffled_and_their_members_change():
 
 def test_padding_and_real_positions_by_hand():
     text = ParallelText(src=[[4, 5, 6], [7], []], tgt=[[8], [9, 10, 11], []])
-    batch = collate(text, [1, 2, 0])
+    batch = text.batch([1, 2, 0])
     assert batch.indices == [1, 2, 0]
     # 0 padding, 1 BOS, 2 EOS
     assert batch.src.tolist() == [[7, 2, 0, 0], [2, 0, 0, 0], [4, 5, 6, 2]]
@@ -110,10 +108,10 @@ words = st.lists(st.integers(UNK, 30), max_size=6)
 
 
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=9), st.data())
-def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
+def test_batches_are_padded_pair_by_pair(pairs, data):
     text = ParallelText([src for src, _ in pairs], [tgt for _, tgt in pairs])
     ids = data.draw(st.permutations(range(len(pairs))))[: data.draw(st.integers(1, len(pairs)))]
-    batch = ResidentText(text).batch(ids)
+    batch = text.batch(ids)
 
     def padded(rows):
         width = max(map(len, rows))
@@ -132,7 +130,7 @@ def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
 def test_batches_are_made_on_the_texts_device():
     # Tensors on `meta` have no numbers, so whatever asks for one there raises.
     text, meta = draw(1, pairs=9), torch.device("meta")
-    made = [ResidentText(text, meta).batch([4, 0, 7]), collate(text, [2], meta)]
+    made = [text.batch([4, 0, 7], meta), text.batch([2], meta)]
     for batch in [*made, *in_order(text, 20, meta)]:
         fields = (batch.src, batch.tgt_in, batch.tgt_out, batch.real)
         assert {field.device.type for field in fields} == {"meta"}

@@ -25,8 +25,7 @@ PAGE = b"<!DOCTYPE html><title>Please log in</title>"
 class Handler(BaseHTTPRequestHandler):
     """Serves by file name: page.txt, cut.txt, late.txt, missing.txt and others.
 
-    An answer with big.gz is cut after `server.piece` bytes, if that is set. Its content is
-    `server.big`, its version `server.tag`.
+    The content of big.gz is `server.big`, cut after `server.piece` bytes if that is set.
     """
 
     def do_GET(self):
@@ -52,14 +51,13 @@ class Handler(BaseHTTPRequestHandler):
         server, start = self.server, 0
         asked = self.headers.get("Range", "")
         server.ranges.append(asked)
-        if asked and self.headers.get("If-Range", server.tag) == server.tag:
+        if asked:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
         size = len(server.big)
         if start >= size:
             self.send(416, {"Content-Range": f"bytes */{size}", "Content-Length": "0"})
             return
         headers = {"Content-Range": f"bytes {start}-{size - 1}/{size}"} if start else {}
-        headers |= {"ETag": server.tag} if server.tag else {}
         headers |= {"Content-Length": str(size - start)}
         self.send(206 if start else 200, headers, server.big[start:][: server.piece])
 
@@ -75,7 +73,7 @@ def server(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda request, address: None  # a client that hung up
     server.asked, server.ranges = [], []
-    server.big, server.tag, server.piece = BIG, '"one"', None
+    server.big, server.piece = BIG, None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -165,20 +163,15 @@ def test_a_piece_of_another_file_is_fetched_anew(server, tmp_path, left):
     assert (tmp_path / "big.gz").read_bytes() == BIG
 
 
-@pytest.mark.parametrize("tag", ['"one"', ""])
-def test_without_checksum_a_cut_resumes_only_the_same_version(server, tmp_path, monkeypatch, tag):
-    """Within a call and by the server's version. A later call starts anew."""
-    server.piece, server.tag = 140_000, tag
-    monkeypatch.setattr(transfer, "WAITS", (0,))
+def test_without_checksum_a_cut_starts_anew(server, tmp_path):
+    server.piece = 140_000
     with pytest.raises(EnvironmentFault):
         fetch(server, "big.gz", tmp_path / "raw", None)
-    assert server.ranges == ["", "bytes=131072-" if tag else ""]
+    assert server.ranges == ["", ""]
     assert names(tmp_path / "raw") == []
-    server.piece, waited = None, []
-    server.big = BIG[:2] + BIG[:1:-1]
-    monkeypatch.setattr(transfer.time, "sleep", waited.append)
+    server.piece, server.big = None, BIG[:2] + BIG[:1:-1]
     fetch(server, "big.gz", tmp_path / "raw", None)
-    assert not waited and (tmp_path / "raw" / "big.gz").read_bytes() == server.big
+    assert (tmp_path / "raw" / "big.gz").read_bytes() == server.big
 
 
 def test_a_first_fetch_is_recorded_and_binds_later_ones(server, tmp_path, capsys):

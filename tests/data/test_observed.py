@@ -4,7 +4,6 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, attention_of, make_model
 
-from headcount.data.batches import collate
 from headcount.heads.head_measures import OUTSIDE, token_numbers, word_attention
 from headcount.model.attention import DenseAttention
 from headcount.model.transformer import watch_attention
@@ -14,7 +13,7 @@ from headcount.model.transformer import watch_attention
 def seen(request):
     """A model, and every layer's weights with what the fused path made of the same inputs."""
     model = make_model(norm=request.param, heads=UNEVEN)
-    batch = collate(TEXT, [0, 1, 2])
+    batch = TEXT.batch([0, 1, 2])
     found, fused = {}, {}
     handles = [
         attention_of(model, kind, layer).register_forward_hook(
@@ -61,7 +60,7 @@ def test_layers_without_heads_are_passed_over():
     model = make_model(heads={**UNEVEN, "enc_self": [0, 2]})
     found = []
     with watch_attention(model, lambda kind, layer, weights: found.append((kind, layer))):
-        model.encode(collate(TEXT, [0]).src)
+        model.encode(TEXT.batch([0]).src)
     assert found == [("enc_self", 1)]
 
 

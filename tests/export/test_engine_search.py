@@ -50,7 +50,7 @@ def test_what_makers_say_of_their_search_changes_nothing(layout, tmp_path):
     plain = in_their_library(small, ours, tmp_path)
     sources = sources_of(tmp_path, LINES[:3])
     expected = plain.translate(sources)
-    prefix = list(PairFolder(tmp_path / "ours").prefix())
+    prefix = list(PairFolder(tmp_path / "ours").segmenters()[1].prefix)
     assert all(best.ids[: len(prefix)] == prefix for best in expected)
     path = tmp_path / "back" / GENERATION
     begins = {"decoder_start_token_id": 5} if prefix else {}  # as of another language

@@ -9,7 +9,7 @@ from small_tokenizers import LINES, RAW, write_small, write_text
 
 import headcount
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import PAD
 from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
@@ -29,7 +29,7 @@ def learn_by_heart(small, pair) -> None:
     src, tgt = pair.segmenters()
     rows = [torch.tensor(side) for side in their_words(small.folder, pair)]
     text = ParallelText([*map(src.encode, KNOWN)], [*map(tgt.encode, KNOWN[::-1])])
-    batch = collate(text, range(len(KNOWN)))
+    batch = text.batch(range(len(KNOWN)))
     given = {
         "input_ids": rows[0][batch.src],
         "attention_mask": (batch.src != PAD).long(),

@@ -11,7 +11,6 @@ from small_pretrained import KINDS, LONG, import_small, saved_pretrained, their_
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import collate
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
@@ -82,7 +81,7 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
     assert form.silent == len(silent)
     engine = written(form, tmp_path / "back", rows_of(ours))
     assert type(engine.model) is type(theirs)
-    batch = collate(LONG, range(3))
+    batch = LONG.batch(range(3))
     silence(theirs, grid, silent)
     expected = their_logits(theirs, ours, batch)
     assert torch.equal(engine.logits(batch.src, batch.tgt_in), expected)
@@ -111,7 +110,7 @@ def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path
     form = form_of_imported(model, heads, folder, rows_of(ours))
     engine = written(form, tmp_path / "back", rows_of(ours))
     assert engine.model.config.decoder_start_token_id == form.start == 500
-    batch = collate(LONG, range(3))
+    batch = LONG.batch(range(3))
     found = engine.losses(batch.src, batch.tgt_in, batch.tgt_out)[batch.tgt_out != PAD]
     torch.testing.assert_close(found, token_losses(model, batch), atol=2e-5, rtol=0)
 
@@ -140,7 +139,7 @@ def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
     assert (form.theirs.config.model_type, form.silent) == (kind, 7)
     engine = written(form, tmp_path / "out", ([*range(sizes["src_size"])], [*range(11)]))
     assert type(engine.model).__name__ == type(form.theirs).__name__
-    batch = collate(TEXT, range(3))
+    batch = TEXT.batch(range(3))
     expected = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))
     found = engine.logits(batch.src, batch.tgt_in)
     real = batch.tgt_out != PAD

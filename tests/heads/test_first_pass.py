@@ -9,7 +9,6 @@ from small_models import TEXT, UNEVEN, make_model, one_pair, token_slopes
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
-from headcount.data.batches import collate
 from headcount.heads.importance import measure_importance
 from headcount.heads.measures_files import rearranged, stays
 from headcount.heads.more_measures import HeadOutputs, Passes
@@ -81,7 +80,7 @@ def test_in_what_share_of_numbers_a_head_stays_by_hand():
     assert stays(np.ones((1, 1)), one).tolist() == [0]
 
 
-BATCH = collate(TEXT, [0, 1, 2])
+BATCH = TEXT.batch([0, 1, 2])
 WIDE = {"heads": {"enc_self": [2, 0], "dec_self": [1, 1, 1], "dec_enc": [1, 0, 1]}, "d_head": 12}
 
 
@@ -104,7 +103,7 @@ def outputs_of(model, number: int) -> dict[tuple[str, int], torch.Tensor]:
         for kind, layer, module in model.attentions()
     ]
     with torch.no_grad():
-        token_losses(model, collate(one_pair(TEXT, number), [0]))
+        token_losses(model, one_pair(TEXT, number).batch([0]))
     for hook in hooks:
         hook.remove()
     return found

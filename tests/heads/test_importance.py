@@ -15,7 +15,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.heads import ImportanceSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import (
@@ -29,7 +29,7 @@ from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-BATCH = collate(TEXT, [0, 1, 2])
+BATCH = TEXT.batch([0, 1, 2])
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def model():
 def losses_of(model, number: int):
     """Losses of the target tokens of one sentence alone."""
     with torch.no_grad():
-        return token_losses(model, collate(TEXT, [number]))
+        return token_losses(model, TEXT.batch([number]))
 
 
 def measure(model, text=TEXT, **settings):
@@ -79,7 +79,7 @@ def test_the_model_is_left_as_it_was():
     again, _, loss_again = batch_importance(model.eval(), BATCH)
     assert torch.equal(first, again) and loss == loss_again  # so dropout was off
     with pytest.raises(IndexError):
-        batch_importance(model.train(), collate(ParallelText([[99]], [[5]]), [0]))
+        batch_importance(model.train(), ParallelText([[99]], [[5]]).batch([0]))
     assert model.training and not frozen.requires_grad and model.encoder[0].training
     assert model.tgt_embedding.weight.requires_grad
 
@@ -126,7 +126,7 @@ def test_by_position_it_is_the_chain_rule_with_absolute_values(model):
 
     handles = [module.register_forward_pre_hook(keep) for module in set(modules)]
     for number in range(3):
-        token_losses(model, collate(TEXT, [number])).sum().backward()
+        token_losses(model, TEXT.batch([number])).sum().backward()
         for position, (module, address) in enumerate(zip(modules, model.grid.heads(), strict=True)):
             shares = (kept[module] * kept[module].grad).detach()[0]  # [q, heads · 4]
             shares = shares[:, 4 * address.head : 4 * address.head + 4].sum(1)

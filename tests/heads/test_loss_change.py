@@ -9,7 +9,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.settings.heads import ImportanceSettings
-from headcount.data.batches import collate, in_order
+from headcount.data.batches import in_order
 from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import (
     MaskedLoss,
@@ -22,7 +22,7 @@ from headcount.model.loss import token_losses
 
 def of_each(model) -> list[float]:
     with torch.no_grad():
-        return [float(token_losses(model, collate(TEXT, [n])).sum()) for n in range(len(TEXT))]
+        return [float(token_losses(model, TEXT.batch([n])).sum()) for n in range(len(TEXT))]
 
 
 @pytest.mark.parametrize("batch_tokens", [4096, 1])
@@ -69,7 +69,7 @@ def loss_of(model, **settings) -> MaskedLoss:
 def mean_loss(model, multiplier) -> float:
     """Mean over sentences, each by itself."""
     with torch.no_grad():
-        losses = [token_losses(model, collate(TEXT, [n]), multiplier) for n in range(3)]
+        losses = [token_losses(model, TEXT.batch([n]), multiplier) for n in range(3)]
     return float(np.mean([float(each.sum()) for each in losses]))
 
 

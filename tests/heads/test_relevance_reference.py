@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import jacrev, vjp, vmap
 from torch.nn.functional import normalize
 
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.relevance import sentence_relevance
 
@@ -174,7 +174,7 @@ def test_the_whole_walk_is_that_of_the_reference(norm, output_bias, rule):
     model = model.double().requires_grad_(False)
     src, tgt = TEXT.src[0], TEXT.tgt[0]
     expected, logits = reference(model, src, tgt, rule)
-    batch = collate(ParallelText([src], [tgt]), [0])
+    batch = ParallelText([src], [tgt]).batch([0])
     own = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))[0]
     torch.testing.assert_close(logits, own)  # the reference's model is the model
     found = sentence_relevance(model, src, tgt, rule)

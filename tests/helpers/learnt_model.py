@@ -3,7 +3,6 @@
 import torch
 from small_models import make_model
 
-from headcount.data.batches import collate
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.loss import token_losses
@@ -29,9 +28,9 @@ def learnt(bpe, folder, heads, updates=200, gates=None, d_model=10):
     optimiser = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
     for _ in range(updates):
         optimiser.zero_grad()
-        loss = token_losses(model, collate(text, LEARNT)).mean()
+        loss = token_losses(model, text.batch(LEARNT)).mean()
         if gates is not None:
-            loss = loss + token_losses(model, collate(text, LEARNT), gates).mean()
+            loss = loss + token_losses(model, text.batch(LEARNT), gates).mean()
         loss.backward()
         optimiser.step()
         if loss < 0.1:

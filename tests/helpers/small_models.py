@@ -5,12 +5,11 @@ from torch import Tensor
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import BeamSearch
-from headcount.search.sources import encode_once
 
 torch.set_num_threads(1)
 
@@ -52,8 +51,7 @@ def search_of(
     multiplier: Tensor | None = None,
 ) -> BeamSearch:
     """A search of one batch that has not begun."""
-    memory = encode_once(model, sources, multiplier)
-    return BeamSearch(model, sources, memory, settings, multiplier)
+    return BeamSearch(model, sources, settings, multiplier)
 
 
 def one_pair(text: ParallelText, number: int) -> ParallelText:
@@ -72,6 +70,6 @@ def token_slopes(model: Transformer, number: int, smoothing: float = 0.0) -> Ten
         [TEXT.src[number]] * len(multiplier), [TEXT.tgt[number]] * len(multiplier)
     )
     with torch.no_grad():
-        losses = token_losses(model, collate(copies, range(len(multiplier))), multiplier, smoothing)
+        losses = token_losses(model, copies.batch(range(len(multiplier))), multiplier, smoothing)
     up, down = losses.view(2, model.grid.size, -1)
     return (up - down) / 2e-5

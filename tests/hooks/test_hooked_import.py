@@ -38,7 +38,7 @@ def pair(request, tmp_path):
 
 
 def batch_of(text):
-    return text.resident(torch.device("cpu")).batch(range(len(text)))
+    return text.batch(range(len(text)))
 
 
 @torch.no_grad()
@@ -88,7 +88,7 @@ def test_closed_heads_lower_what_is_expected_open(tmp_path):
     assert len(curve) == 2 and all(map(math.isfinite, curve))
     assert curve[-1] == pytest.approx(mean_loss(trainer.averaged, text, 80, kept), rel=1e-6)
     tokens = sum(len(ids) for ids in text.tgt)  # ends are in the ids already
-    batch = text.resident(torch.device("cpu")).batch(range(len(text)))
+    batch = text.batch(range(len(text)))
     with torch.no_grad():
         summed = summed_loss(trainer.averaged, batch, kept).item()
     assert curve[-1] == pytest.approx(summed / tokens, rel=1e-5)

@@ -25,7 +25,7 @@ def model(request) -> HookedSeq2Seq:
 
 def whole_batch(model):
     text = small_text(model)
-    return text.resident(torch.device("cpu")).batch(range(len(text)))
+    return text.batch(range(len(text)))
 
 
 def drawn(model, *rows: int) -> torch.Tensor:
@@ -76,7 +76,7 @@ def test_padding_changes_nothing(model):
     text = small_text(model)
     together = token_losses(model, whole_batch(model)).split([len(ids) for ids in text.tgt])
     for number, losses in enumerate(together):
-        alone = token_losses(model, text.resident(torch.device("cpu")).batch([number]))
+        alone = token_losses(model, text.batch([number]))
         torch.testing.assert_close(losses, alone, atol=2e-5 * alone.max(), rtol=0)
 
 
@@ -181,7 +181,7 @@ def test_sentences_longer_than_its_positions():
     text = model.text([[5] * 65], [[5, 2]])
     told = "a sentence of 65 subwords .* expected at most 64"
     with pytest.raises(UserError, match=told):
-        token_losses(model, text.resident(torch.device("cpu")).batch([0]))
+        token_losses(model, text.batch([0]))
     with pytest.raises(UserError, match=told):
         model.generate([[5] * 65], {"max_new_tokens": 2})
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 
-from headcount.data.batches import collate
 from headcount.heads.importance import batch_importance
 from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
 from headcount.model.loss import summed_loss
@@ -99,7 +98,7 @@ def test_without_heads_no_kernel_is_called(monkeypatch, keys):
 def test_an_encoder_that_no_head_looks_at_has_a_gradient_of_zeros():
     """An optimiser has a state for its weights then, as for all others."""
     model = make_model(heads=UNEVEN | {"dec_enc": [0, 0, 0]})
-    summed_loss(model, collate(TEXT, [0, 1, 2])).backward()
+    summed_loss(model, TEXT.batch([0, 1, 2])).backward()
     sizes = {name: weight.grad.abs().sum().item() for name, weight in model.named_parameters()}
     looked_at = {name for name, size in sizes.items() if size}
     assert not any(name.startswith("encoder") for name in looked_at)
@@ -177,7 +176,7 @@ def test_dropped_weights_leave_the_mean_as_it_is(number_format):
     assert abs(share - dropped) < 5 * math.sqrt(dropped * (1 - dropped) / count)
 
 
-BATCH = collate(TEXT, [0, 1, 2])
+BATCH = TEXT.batch([0, 1, 2])
 SOFT = 0.2 + 0.9 * torch.rand(3, 17, generator=torch.Generator().manual_seed(1))  # none is 1 or 0
 multipliers = pytest.mark.parametrize(
     "multiplier", [None, SOFT[0], SOFT], ids=["none", "row", "each"]

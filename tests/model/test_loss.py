@@ -6,7 +6,7 @@ import pytest
 import torch
 from small_models import TEXT, make_model
 
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.loss import FusedLoss, summed_loss, token_losses
 from headcount.training.score import mean_loss, score_targets
 
@@ -29,7 +29,7 @@ class FixedWords:
 
 
 # Three words only: padding, start and end. Two empty targets, so EOS twice.
-ENDS = collate(ParallelText([[], []], [[], []]), [0, 1])
+ENDS = ParallelText([[], []], [[], []]).batch([0, 1])
 
 
 def test_smoothing_by_hand():
@@ -45,7 +45,7 @@ def test_losses_come_sentence_by_sentence():
     # Target 5 6 EOS, then 7 EOS, at probabilities 2^-id.
     probabilities = [2.0**-i for i in range(1, 9)]
     probabilities[0] += 2.0**-8  # so that they sum to 1
-    batch = collate(ParallelText([[4], [4]], [[5, 6], [7]]), [0, 1])
+    batch = ParallelText([[4], [4]], [[5, 6], [7]]).batch([0, 1])
     losses = token_losses(FixedWords(probabilities), batch) / math.log(2)
     torch.testing.assert_close(losses, torch.tensor([6.0, 7, 3, 8, 3]))  # word i costs i + 1 bits
 
@@ -53,7 +53,7 @@ def test_losses_come_sentence_by_sentence():
 @pytest.mark.parametrize("budget", [2, 7, 14, 100])
 def test_scores_belong_to_their_pairs_at_any_budget(budget):
     model = make_model()
-    expected = [token_losses(model, collate(TEXT, [i])).double().sum().item() for i in range(3)]
+    expected = [token_losses(model, TEXT.batch([i])).double().sum().item() for i in range(3)]
     assert score_targets(model, TEXT, budget).tolist() == pytest.approx(expected, abs=1e-5)
     # 3 + 7 + 2 target tokens with EOS.
     assert mean_loss(model, TEXT, budget) == pytest.approx(sum(expected) / 12, abs=1e-6)
@@ -69,7 +69,7 @@ def rows(request, monkeypatch):
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_fused_loss_and_its_gradients_are_those_of_the_plain_one(rows, smoothing):
     model = make_model().double()
-    batch = collate(TEXT, [0, 1, 2])
+    batch = TEXT.batch([0, 1, 2])
     fused, plain = (
         gradients(model, loss)
         for loss in (
@@ -107,7 +107,7 @@ def test_fused_loss_leaves_out_the_gradient_that_is_not_wanted():
 
 
 def test_fused_loss_in_bf16_is_the_plain_one_in_bf16():
-    model, batch = make_model(), collate(TEXT, [0, 1, 2])
+    model, batch = make_model(), TEXT.batch([0, 1, 2])
     exact = gradients(model, summed_loss(model, batch, smoothing=0.1))
     with torch.autocast("cpu", torch.bfloat16):
         fused = gradients(model, summed_loss(model, batch, smoothing=0.1), factor=1)

@@ -8,7 +8,6 @@ from small_models import TEXT, UNEVEN, attention_of, make_model, one_pair
 
 from headcount.base.addresses import Head
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import collate
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads, restore_heads
 from headcount.search.beam_search import translate
@@ -16,7 +15,7 @@ from headcount.training.score import score_targets
 
 DECODE = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=4, batch_tokens=30)
 HEADS = make_model(heads=UNEVEN).grid.heads()  # 17
-BATCH = collate(TEXT, [0, 1, 2])
+BATCH = TEXT.batch([0, 1, 2])
 
 whole_or_rows = pytest.mark.parametrize("ones", [torch.ones(17), torch.ones(3, 17)])
 
@@ -113,7 +112,7 @@ def test_f40_the_output_is_that_of_the_masked_model(model, name):
     smaller = remove_heads(model, multiplier(name))
     assert smaller.settings.heads == LEFT[name]
     assert not smaller.training
-    batch = collate(TEXT, [0, 1, 2])
+    batch = TEXT.batch([0, 1, 2])
     with torch.no_grad():
         expected = token_losses(model, batch, multiplier(name))
         # Sums over some numbers less, about 1e-7 relative each, of losses near 3.
@@ -144,7 +143,7 @@ def test_silent_heads_put_in_again_give_the_bits_of_the_mask(name):
     heads = [head for head, gate in zip(whole.grid.heads(), gates, strict=True) if gate]
     again = restore_heads(remove_heads(whole, gates), heads, 3)
     assert again.grid == whole.grid
-    batch = collate(TEXT, [0, 1, 2])
+    batch = TEXT.batch([0, 1, 2])
     assert torch.equal(token_losses(again, batch), token_losses(whole, batch, gates))
     with pytest.raises(ValueError, match="places below 2, found"):
         restore_heads(whole, whole.grid.heads(), 2)

@@ -5,7 +5,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.attention import sinusoids
 from headcount.model.layers import Residual, WholeTargets
 from headcount.model.loss import token_losses
@@ -75,7 +75,7 @@ def test_sentences_beyond_the_first_512_positions():
     found = translate(model, text.src, DecodeSettings(max_length_factor=0.01, max_length_extra=1))
     assert len(found) == 1  # the table grows while decoding …
     model.train()
-    losses = token_losses(model, collate(text, [0]))
+    losses = token_losses(model, text.batch([0]))
     losses.sum().backward()  # … and training goes on with it
     assert all(weight.grad.isfinite().all() for weight in model.parameters())
     expected = score_targets(roomy, text, 700)
@@ -85,7 +85,7 @@ def test_sentences_beyond_the_first_512_positions():
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_every_parameter_learns(norm):
     model = make_model(norm=norm).train()
-    token_losses(model, collate(TEXT, [0, 1, 2])).sum().backward()
+    token_losses(model, TEXT.batch([0, 1, 2])).sum().backward()
     idle = [n for n, w in model.named_parameters() if w.grad is None or not w.grad.any()]
     assert idle == []
 
@@ -103,7 +103,7 @@ def test_weights_of_attention_are_dropped_in_training_alone():
     """All other dropout is off, so that a second pass differs by that of attention."""
     model = make_model(dropout=0.0, attention_dropout=0.4)
     plain = make_model(dropout=0.0)
-    batch = collate(TEXT, [0, 1, 2])
+    batch = TEXT.batch([0, 1, 2])
     torch.testing.assert_close(token_losses(model, batch), token_losses(plain, batch))
     model.train()
     one, other = (model.encode(batch.src).keys_values[0][0] for _ in range(2))

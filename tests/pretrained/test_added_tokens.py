@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.data.sentencepieces import TOKENIZER_UNIT, Marks, make_pieces
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.model.loss import token_losses
@@ -111,7 +111,7 @@ def test_losses_from_text_are_the_librarys(layout, dtype, text, tmp_path):
             nats = functional.cross_entropy(logits, labels[0], reduction="none")
             nats = nats[: len(nats) - (layout == "mbart_json")]  # the language behind the end
             found = token_losses(
-                ours, collate(ParallelText([src.encode(source)], [tgt.encode(target)]), [0])
+                ours, ParallelText([src.encode(source)], [tgt.encode(target)]).batch([0])
             )
         torch.testing.assert_close(found.flatten(), nats, atol=1e-4, rtol=0)
         said = tokenizer.decode(labels[0, len(tgt.prefix) :], skip_special_tokens=True)

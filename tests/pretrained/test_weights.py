@@ -16,7 +16,6 @@ from small_pretrained import (
 )
 
 from headcount.base.errors import UserError
-from headcount.data.batches import collate
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount_hf.pretrained.families import Config
@@ -33,7 +32,7 @@ def pair(request, tmp_path):
 @torch.no_grad()
 def test_logits_and_losses_are_theirs(pair):
     theirs, ours = pair
-    batch = collate(LONG, range(3))
+    batch = LONG.batch(range(3))
     real = batch.tgt_out != PAD
     words = [i for i in range(len(ours.tgt_rows)) if i != BOS]
     assert sorted(ours.tgt_rows[i] for i in words) == list(range(WORDS))  # each word once
@@ -51,7 +50,7 @@ def test_logits_and_losses_are_theirs(pair):
 def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
     """Two routes: the fused loss, and autograd through all scores."""
     model = pair[1].model.double()
-    batch = collate(LONG, range(3))
+    batch = LONG.batch(range(3))
     losses, gradients = [], []
     for loss in (summed_loss(model, batch), token_losses(model, batch).sum()):
         model.zero_grad()

@@ -149,7 +149,15 @@ def test_f33_f48_damaged_facts_and_edited_translations_are_not_scored(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("line", "message"), [("nothing of it", "a: BLEU is 0.00, under 1; "), ("{}", None)]
+    ("line", "message"),
+    [
+        ("nothing of it", "a: BLEU is 0.00, under 1; "),
+        (
+            "\u043d\u0438\u0447\u0435\u0433\u043e " * 9 + "{}",
+            "are mostly in CYRILLIC letters, references in LATIN",
+        ),
+        ("{}", None),
+    ],
 )
 def test_translations_in_another_language_are_warned_of(tmp_path, capsys, line, message):
     flags = bleu_flags(tmp_path)

@@ -1,61 +1,10 @@
-"""Memory of sources that are read once, and slots of hypotheses in a search."""
+"""Rows of a batch that stay, and slots of hypotheses in a search."""
 
 import pytest
 import torch
-from small_models import UNEVEN, make_model
 
-from headcount.data.batches import pad_sources
 from headcount.model.layers import Memory
 from headcount.search.history import Compaction, History
-from headcount.search.sources import encode_once
-
-# 17 heads, the first five of them the encoder's.
-SOURCES = [[4, 8, 5], [7], [4, 8, 5], [4, 8, 5], [7]]
-
-
-def masks(*silent: int | None) -> torch.Tensor:
-    """A row per entry, with that head silent."""
-    rows = torch.ones(len(silent), 17)
-    for row, head in enumerate(silent):
-        if head is not None:
-            rows[row, head] = 0
-    return rows
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """A model, and how many sources each call of its encoder had."""
-    model, sizes = make_model(heads=UNEVEN), []
-    encode = type(model).encode
-
-    def counting(self, src, multiplier=None):
-        sizes.append(len(src))
-        return encode(self, src, multiplier)
-
-    monkeypatch.setattr(type(model), "encode", counting)
-    return model, sizes
-
-
-@pytest.mark.parametrize(
-    ("multiplier", "read"),
-    [
-        (None, 2),
-        (torch.ones(17), 2),  # one mask for all
-        (masks(5, 6, 7, 16, None), 2),  # decoder heads alone
-        (masks(0, 6, 0, 1, None), 3),  # rows 0 and 2 are the same, 1 and 4 too
-        (masks(0, 0, 1, 2, 1), 5),
-    ],
-)
-def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
-    model, sizes = counted
-    with torch.inference_mode():
-        found = encode_once(model, SOURCES, multiplier)
-        assert sizes == [read]
-        plain = model.encode(pad_sources(SOURCES), multiplier)
-    assert torch.equal(found.mask, plain.mask)
-    for one, other in zip(found.keys_values, plain.keys_values, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
-
 
 HEADS, WIDTH = 2, 3
 CPU = torch.device("cpu")
@@ -74,7 +23,9 @@ CPU = torch.device("cpu")
 )
 def test_the_last_rows_that_stay_fill_the_gaps(leaving, expected):
     staying, rows = Compaction(leaving, CPU), list(range(10, 10 + len(leaving)))
-    assert staying.of(torch.tensor(rows)).tolist() == staying.of_list(rows) == expected
+    assert (
+        staying.of(torch.tensor(rows)).tolist() == [rows[row] for row in staying.order] == expected
+    )
     assert staying.leaving == [row for row, leaves in enumerate(leaving) if leaves]
 
 

@@ -10,13 +10,12 @@ from small_models import TEXT, UNEVEN
 from headcount.base.addresses import HeadGrid
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
-from headcount.data.batches import collate
 from headcount.training.headmask import make_head_mask
 
 GRID = HeadGrid(UNEVEN)  # eight layers of 1 to 3 heads, 17 heads in all
 EVEN = HeadGrid({"enc_self": (4, 4), "dec_self": (4,), "dec_enc": (4,)})
 SETTINGS = TrainSettings(updates=100, warmup_updates=20)
-BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]
+BATCHES = [TEXT.batch([0, 2]), TEXT.batch([1])]
 DRAWS = 4000
 
 
@@ -28,7 +27,7 @@ def make(seed=2, grid=GRID, **run):
 
 def drawn(update=100, sentences=DRAWS, **run):
     """Multipliers [sentences, heads] of one update."""
-    batches = [collate(TEXT, [0] * sentences)]
+    batches = [TEXT.batch([0] * sentences)]
     mask = make(grid=EVEN, **{"draw": "sentence", **run})
     return mask.choose(None, batches, update).multiplier.double()
 

@@ -9,7 +9,7 @@ from named_runs import RUNS
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.settings.train import GatesSettings, TrainSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.loss import summed_loss
 from headcount.training.learnt_mask import HeadGates
 from headcount.training.optimiser import ADAM
@@ -121,7 +121,7 @@ def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, monkeypa
     # Adam's first step is −lr · g / (|g| + ε).
     gradient = -10 * moved / (1 - moved.abs())
     uniform = gates._uniform(1, 1e-6, 1 - 1e-6)
-    batches = [collate(TEXT, ids) for ids in trainer.plan.epoch(0)]
+    batches = [TEXT.batch(ids) for ids in trainer.plan.epoch(0)]
     assert len(batches) == 2
     slope = torch.zeros_like(start)
     for head in range(len(start)):

@@ -14,7 +14,7 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
-from headcount.data.batches import collate, in_order
+from headcount.data.batches import in_order
 from headcount.heads.importance import (
     BatchImportance,
     batch_importance,
@@ -27,7 +27,7 @@ from headcount.training.headmask import make_head_mask
 
 HEADS = 17  # of UNEVEN
 GRID = HeadGrid(UNEVEN)
-BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]
+BATCHES = [TEXT.batch([0, 2]), TEXT.batch([1])]
 SMOOTHING = 0.2
 
 
@@ -125,7 +125,7 @@ def test_impt_by_batch_or_token_ranks_by_their_sizes(model, slopes, unit):
     """Derivatives with opposite signs cancel in a batch, and those of tokens do not."""
     silent = make_model(heads=UNEVEN).double()  # the same, without dropout
     tokens = [token_slopes(silent, number, SMOOTHING) for number in range(3)]
-    for batches in ([collate(TEXT, [0, 1, 2])], BATCHES):
+    for batches in ([TEXT.batch([0, 1, 2])], BATCHES):
         if unit == "batch":
             sizes = sum(slopes[batch.indices].sum(0).abs() for batch in batches)
         else:
@@ -156,7 +156,7 @@ UNITS = [{"unit": unit} for unit in ("sentence", "batch", "position", "token")]
 def test_a_first_pass_adds_up_the_slopes_of_single_sentences(model, slopes, keys):
     """By differences, and sentence by sentence through `sentence_slopes`; whatever ranks."""
     first = make(impt(4, **keys)).choose(model, BATCHES, 1).first_pass
-    alone = [sentence_slopes(model, collate(TEXT, [n]), SMOOTHING)[0][0] for n in range(3)]
+    alone = [sentence_slopes(model, TEXT.batch([n]), SMOOTHING)[0][0] for n in range(3)]
     for rows, close in ((slopes, 1e-7), (torch.stack(alone), 1e-12)):
         torch.testing.assert_close(first.slopes, rows.sum(0), atol=close, rtol=1e-6)
         torch.testing.assert_close(first.squares, rows.square().sum(0), atol=close, rtol=1e-6)

@@ -11,7 +11,7 @@ from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.heads.importance import batch_importance, sentence_slopes
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer
@@ -128,7 +128,7 @@ def test_every_sentence_is_trained_with_its_own_row(make, seen):
     mask = make_mask("drophead-0.4", trainer.model.grid, trainer.settings)
     masked = []
     for update in range(7):
-        batches = [collate(TEXT, ids) for ids, *_ in seen[2 * update :][:2]]
+        batches = [TEXT.batch(ids) for ids, *_ in seen[2 * update :][:2]]
         choice = mask.choose(None, batches, update + 1)
         assert torch.equal(
             choice.multiplier, torch.cat([row for _, row, _ in seen[2 * update :][:2]])
@@ -152,7 +152,7 @@ def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulat
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]
         # So small a rate changes no weight, so the model is still that of the first update.
-        batches = [collate(TEXT, ids) for ids, *_ in of_update]
+        batches = [TEXT.batch(ids) for ids, *_ in of_update]
         expected = sampler.choose(trainer.model, batches, update + 1).multiplier
         assert expected.sum() == HEADS - 4
         assert all(torch.equal(multiplier, expected) for _, multiplier, _ in of_update)
@@ -163,7 +163,7 @@ def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
     masked = make("impt-4", batch_tokens=21, peak_lr=1e-12)
     masked.fit()
     with torch.no_grad():
-        model, batch = masked.model.eval(), collate(TEXT, [0, 1, 2])
+        model, batch = masked.model.eval(), TEXT.batch([0, 1, 2])
         expected = summed_loss(model, batch, smoothing=0.1).sum().item() / 12
         with_masks = summed_loss(model, batch, seen[0][1], smoothing=0.1).sum().item() / 12
     assert [row["first_pass_loss"] for row in masked.progress.curve] == pytest.approx(
@@ -210,7 +210,7 @@ def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, s
     assert addresses == [tuple(head) for head in model.grid.heads()] * 3
     for start, stop, of_interval in ((0, 6, rows[:9]), (6, 12, rows[9:18]), (12, 14, rows[18:])):
         used = [number for ids, *_ in seen[start:stop] for number in ids]
-        alone = [collate(TEXT, [number]) for number in used]
+        alone = [TEXT.batch([number]) for number in used]
         slopes = torch.cat([sentence_slopes(model, batch, 0.1)[0] for batch in alone]).double()
         sizes = [batch_importance(model, batch, unit, smoothing=0.1).importance for batch in alone]
         expected = {

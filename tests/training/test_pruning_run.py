@@ -16,7 +16,6 @@ from headcount.base.files import read_json, write_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.train import SubsetSettings
-from headcount.data.batches import collate
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.store.kept_heads import as_many_heads
@@ -62,7 +61,7 @@ def pruning(base, name, tmp_path, **changes):
 def losses(model, base, multiplier=None):
     text = PairFolder(base[0].bpe).read("dev")
     with torch.no_grad():
-        return token_losses(model, collate(text, range(len(text))), multiplier)
+        return token_losses(model, text.batch(range(len(text))), multiplier)
 
 
 def gates_flags(base, tmp_path, name):

@@ -9,7 +9,7 @@ from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import ParallelText, collate
+from headcount.data.batches import ParallelText
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import load_weights
@@ -50,7 +50,7 @@ def same(one, other):
 def gradients(model, text, smoothing):
     """Of the loss summed over all pairs and divided by their 12 target tokens."""
     model.zero_grad()
-    loss = token_losses(model, collate(text, range(3)), smoothing=smoothing).sum() / 12
+    loss = token_losses(model, text.batch(range(3)), smoothing=smoothing).sum() / 12
     loss.backward()
     return {name: weight.grad.clone() for name, weight in model.named_parameters()}
 
@@ -89,7 +89,7 @@ def test_curve_by_hand(make):
     # Two batches an epoch; the row counts finished epochs up to the batch in use.
     assert [row["epoch"] for row in curve] == [0, 1, 2]
     with torch.no_grad():
-        losses = [token_losses(trainer.model.eval(), collate(DEV, [i])).sum() for i in range(2)]
+        losses = [token_losses(trainer.model.eval(), DEV.batch([i])).sum() for i in range(2)]
     # 2 + 5 target tokens with EOS, no smoothing.
     assert curve[-1]["dev_loss"] == pytest.approx(float(sum(losses)) / 7, abs=1e-5)
 
@@ -98,7 +98,7 @@ def test_curve_by_hand(make):
 def test_training_loss_is_the_mean_since_the_last_validation(make, accumulate):
     # So small a rate changes nothing; an update sees one of two batches or both, 12 tokens in all.
     trainer = make(updates=4, peak_lr=1e-12, dev_interval=4, accumulate=accumulate)
-    losses = token_losses(trainer.model, collate(TEXT, range(3)), smoothing=0.1)
+    losses = token_losses(trainer.model, TEXT.batch(range(3)), smoothing=0.1)
     expected = losses.sum().item() / 12
     trainer.fit()
     assert trainer.progress.curve[0]["train_loss"] == pytest.approx(expected, abs=1e-5)
@@ -139,7 +139,7 @@ def test_best_is_the_lowest_dev_loss(make):
 
     def dev_loss(weights):
         trainer.model.load_state_dict(weights)
-        return token_losses(trainer.model.eval(), collate(DEV, [0, 1])).sum().item() / 7
+        return token_losses(trainer.model.eval(), DEV.batch([0, 1])).sum().item() / 7
 
     last = {name: weight.detach().clone() for name, weight in trainer.last().items()}
     assert dev_loss(trainer.chosen()) == pytest.approx(losses[best], abs=1e-5)
@@ -154,8 +154,14 @@ def test_every_epoch_shows_every_pair_once(make, monkeypatch):
     lengths = np.random.default_rng(1).integers(0, 7, (10, 2)).tolist()
     text = ParallelText([[4] * src for src, _ in lengths], [[5] * tgt for _, tgt in lengths])
     trainer = make(text=text, updates=5, accumulate=3)
-    resident = trainer.resident.batch
-    monkeypatch.setattr(trainer.resident, "batch", lambda ids: seen.append(ids) or resident(ids))
+    batch = ParallelText.batch
+
+    def watched(whole, indices, device):
+        if whole is text:
+            seen.append(indices)
+        return batch(whole, indices, device)
+
+    monkeypatch.setattr(ParallelText, "batch", watched)
     sizes = [len(trainer.plan.epoch(number)) for number in range(4)]
     assert sizes[0] + sizes[1] + 1 < 15  # into the third epoch at least
     trainer.fit()

@@ -1,7 +1,6 @@
 """Scores of one model's test sets under many sets of masked heads.
 
-All masks of a test set go through one search, so that batches stay full, and masks of decoder heads
-share the states of the encoder.
+All masks of a test set go through one search, so that batches stay full.
 """
 
 import sys

@@ -51,7 +51,10 @@ def list_curves(
     Then all but the best head of each layer. `importance`, and `signed`, importance without
     absolute values, are not normalised. With `measured` there are more orders.
     """
-    ranking = compared(importance, grid, settings)
+
+    def ranking(silent: Heads) -> np.ndarray:
+        return for_ranking(importance(silent), grid, settings)
+
     everywhere = list(range(grid.size))
     kinds = [head.kind for head in grid.heads()]
     scopes = {kind: [place for place in everywhere if kinds[place] == kind] for kind in KINDS}
@@ -115,8 +118,3 @@ def least_important(heads: Sequence[int], values: np.ndarray) -> list[int]:
 def for_ranking(values: np.ndarray, grid: HeadGrid, settings: PruningSteps) -> np.ndarray:
     """Return importance [heads], normalised by `ablation.normalise`."""
     return normalise_layers(values, grid) if settings.normalise == "layer_l2" else values
-
-
-def compared(importance: Rank, grid: HeadGrid, settings: PruningSteps) -> Rank:
-    """Return the importance after `for_ranking`."""
-    return lambda silent: for_ranking(importance(silent), grid, settings)

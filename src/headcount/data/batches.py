@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.errors import UserError
@@ -14,7 +14,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 
 Ids = list[int]
 
-_CPU = torch.device("cpu")
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,17 @@ class ParallelText:
         """Return the pairs with these numbers."""
         return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
 
-    def resident(self, device: torch.device) -> "ResidentText":
-        """Return the text on a device, which makes its batches there."""
-        return ResidentText(self, device)
+    def batch(self, indices: Sequence[int], device: torch.device = CPU) -> "Batch":
+        """Return one padded batch of the pairs with these numbers."""
+        pairs = np.array(indices).tolist()
+        part = self.part(pairs)
+        tgt_out = pad_sources(part.tgt)
+        shifted = functional.pad(tgt_out[:, :-1], (1, 0), value=BOS)
+        tgt_in = shifted.masked_fill(shifted == EOS, PAD)
+        real = (tgt_out != PAD).flatten().nonzero().squeeze(1)
+        tensors = (pad_sources(part.src), tgt_in, tgt_out, real)
+        placed = (tensor.to(device, non_blocking=True) for tensor in tensors)  # waits for no GPU
+        return Batch(pairs, *part.lengths.tolist(), *placed)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -71,65 +79,13 @@ class Batch:
         return targets.flatten(0, 1).index_select(0, self.real)
 
 
-class ResidentText:
-    """A whole text on a device, where its batches are padded. Text and batches are not empty."""
-
-    def __init__(self, text: ParallelText, device: torch.device = _CPU):
-        self._src = _ResidentSide(text.src, device)
-        self._tgt = _ResidentSide(text.tgt, device)
-        self._device = device
-
-    def batch(self, indices: Sequence[int]) -> Batch:
-        """Return one padded batch of the pairs with these numbers."""
-        pairs = np.array(indices, dtype=np.int64)
-        src_lengths, tgt_lengths = (side.lengths[pairs].tolist() for side in (self._src, self._tgt))
-        rows = torch.from_numpy(pairs).to(self._device, non_blocking=True)
-        tgt_out = self._tgt.padded(rows, max(tgt_lengths))
-        real = (tgt_out != PAD).flatten().nonzero_static(size=sum(tgt_lengths)).squeeze(1)
-        return Batch(
-            indices=pairs.tolist(),
-            src_lengths=src_lengths,
-            tgt_lengths=tgt_lengths,
-            src=self._src.padded(rows, max(src_lengths)),
-            tgt_in=self._tgt.padded(rows, max(tgt_lengths), shifted=True),
-            tgt_out=tgt_out,
-            real=real,
-        )
-
-
-class _ResidentSide:
-    """One side of a text: BOS, ids and EOS of one sentence after another."""
-
-    def __init__(self, sentences: list[Ids], device: torch.device):
-        self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, with EOS
-        ends = np.cumsum(self.lengths + 1)
-        words = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
-        flat = np.fromiter(words, dtype=np.int32, count=ends[-1])
-        # Short sentences are read beyond their end, also the last one.
-        flat = np.pad(flat, (0, self.lengths.max()), constant_values=PAD)
-        self._flat, self._starts, self._lengths = (
-            torch.from_numpy(a).to(device) for a in (flat, ends - self.lengths - 1, self.lengths)
-        )
-
-    def padded(self, rows: Tensor, width: int, shifted: bool = False) -> Tensor:
-        """Return sentences [b, width] with EOS at the end, or BOS at the start."""
-        columns = torch.arange(width, device=rows.device)
-        places = self._starts[rows, None] + columns + (0 if shifted else 1)
-        return self._flat[places].where(columns < self._lengths[rows, None], PAD).long()
-
-
-def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
-    """Return one padded batch of the pairs with these numbers."""
-    return ResidentText(text, device).batch(indices)
-
-
-def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> Iterator[Batch]:
+def in_order(text: ParallelText, budget: int, device: torch.device = CPU) -> Iterator[Batch]:
     """Return batches of every pair once, sorted by length, for measuring.
 
     A budget below the longest pair is raised to it. Raises UserError if the text is empty.
     """
     plan = BatchPlan(text, max(budget, text.longest), seed=0)
-    return map(text.resident(device).batch, plan.in_order())
+    return (text.batch(indices, device) for indices in plan.in_order())
 
 
 def pad_sources(sources: Sequence[Ids]) -> Tensor:

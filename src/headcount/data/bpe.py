@@ -39,7 +39,6 @@ UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
 LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
-_KEYS = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}  # of segmentation.json
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 
 

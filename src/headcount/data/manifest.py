@@ -73,18 +73,11 @@ def find_file(manifest: Path, row: Row) -> FoundText:
     path = manifest.parent / row["file"]
     if not path.is_file():
         raise UserError(f"{path}: this raw file is missing; delete {manifest} and run again")
-    actual = _sha256(path, path.stat().st_mtime_ns)
-    if actual != row["sha256"]:
+    if (actual := sha256(path)) != row["sha256"]:
         change = f"changed since its download, from SHA-256 {row['sha256']} to {actual}"
         raise UserError(f"{path}: {change}; delete {manifest} and run again")
     ways = {key: row[key] for key in FoundText._fields if key in row}
     return FoundText(path, **ways)
-
-
-@cache
-def _sha256(path: Path, changed: int) -> str:
-    """Return the checksum. The cache helps where both sides lie in one large file."""
-    return sha256(path)
 
 
 def _side(manifest: Path, listed: Mapping[str, Any], split: str, language: str) -> dict[str, Any]:

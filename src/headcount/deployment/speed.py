@@ -106,7 +106,7 @@ def write_times(
             f"speed.batch_sizes: expected numbers up to {len(sources)}, the sentences of "
             f"{pair.texts('dev')[0]} that are timed, found {settings.batch_sizes}"
         )
-    rows = measure(timed, sources, settings, decode, pair.prefix())
+    rows = measure(timed, sources, settings, decode, pair.segmenters()[1].prefix)
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
     facts["sentences"] = len(sources)

@@ -13,7 +13,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.section import Compute
-from headcount.data.batches import Ids, ParallelText, collate
+from headcount.data.batches import Ids, ParallelText
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import FoundText, references
 from headcount.data.text import clean, read_clean
@@ -84,7 +84,7 @@ def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
 def all_weights(model: Transformer, src: Ids, tgt: Ids) -> dict[tuple[str, int], Tensor]:
     """Return weights [heads, queries, keys] on one sentence pair, BOS and EOS included."""
     weights: dict[tuple[str, int], Tensor] = {}
-    batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
+    batch = ParallelText([src], [tgt]).batch([0], first_device(model))
     with watch_attention(model.eval(), lambda kind, layer, w: weights.update({(kind, layer): w})):
         model.decode(batch.tgt_in, model.encode(batch.src))
     return {layer: by_sentence[0].cpu() for layer, by_sentence in weights.items()}

@@ -57,7 +57,13 @@ class HeadOutputs:
         with torch.no_grad():
             for kind, layer, module, factors in self._layers:
                 queries = (batch.src if kind == "enc_self" else batch.tgt_in) != PAD
-                self._add(self._grid.span(kind, layer), entering[module.output][queries], factors)
+                contexts = entering[module.output][queries]  # [positions, h · e]
+                by_head = contexts.unflatten(1, (len(factors), -1)).double()
+                sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
+                span = self._grid.span(kind, layer)
+                self._sizes[span] += sizes.sum(0).cpu().numpy()
+                self._outputs[span] += by_head.sum(0).cpu().numpy()
+                self._positions[span] += len(by_head)
 
     def norms(self) -> np.ndarray:
         """Return means of ‖W_O^h c_h‖, [heads]: Kobayashi et al. 2020, section 3."""
@@ -66,14 +72,6 @@ class HeadOutputs:
     def means(self) -> np.ndarray:
         """Return the mean output of every head over positions, before W_O: [heads, e]."""
         return self._outputs / self._positions[:, None]
-
-    def _add(self, span: slice, contexts: Tensor, factors: Tensor) -> None:
-        """Add the contexts [positions, h · e] of one layer."""
-        by_head = contexts.unflatten(1, (len(factors), -1)).double()
-        sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
-        self._sizes[span] += sizes.sum(0).cpu().numpy()
-        self._outputs[span] += by_head.sum(0).cpu().numpy()
-        self._positions[span] += len(by_head)
 
 
 @dataclass(frozen=True)

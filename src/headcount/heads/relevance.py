@@ -18,7 +18,7 @@ from tqdm import tqdm
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.heads import LrpSettings
-from headcount.data.batches import Ids, ParallelText, collate
+from headcount.data.batches import Ids, ParallelText
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention
 from headcount.model.layers import DecoderLayer, FeedForward
@@ -82,7 +82,7 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, rule: str) -> Ten
     relevance is the sum over its outputs, divided by the sum of sizes over the heads of its layer
     and kind. Source: Voita et al. 2019, section 4 and appendix A.
     """
-    batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
+    batch = ParallelText([src], [tgt]).batch([0], first_device(model))
     stacks = (*model.encoder, model.encoder_norm, *model.decoder, model.decoder_norm)
     with watch_inputs(stacks) as entering:
         outputs = model.eval().decode(batch.tgt_in, model.encode(batch.src))[0]

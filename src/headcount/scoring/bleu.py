@@ -1,5 +1,7 @@
 """BLEU and chrF of translations, with their signatures."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -132,14 +134,31 @@ def score_files(
     return rows
 
 
-def doubts(scores: list[dict]) -> list[str]:
-    """Return a warning for every test set with a BLEU under 1, from the rows of `score_files`."""
-    return [
-        f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; check that the model is trained "
-        "enough and translates in the direction of the pair"
-        for row in scores
-        if row["metric"] == "bleu" and row["score"] < 1
-    ]
+def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
+    """Return a warning for every test set whose translations hardly fit the references.
+
+    `scores`: the result of `score_files`. `targets`: the `.tgt` of each test set.
+    """
+    warnings = []
+    rows = [row for row in scores if row["metric"] == "bleu"]
+    for row, *files in zip(rows, translations, targets, strict=True):
+        ours, theirs = map(_script, files)
+        doubt = f"BLEU is {row['score']:.2f}, under 1" if row["score"] < 1 else ""
+        if not doubt and ours and theirs and ours != theirs:
+            doubt = f"translations are mostly in {ours} letters, references in {theirs}"
+        if doubt:
+            advice = "is the model trained enough, and does it translate in the pair's direction?"
+            warnings.append(f"{row['test_set']}: {doubt}; {advice}")
+    return warnings
+
+
+def _script(path: Path) -> str:
+    """Return the script of most letters of a text, such as LATIN. Empty without letters."""
+    letters = filter(str.isalpha, path.read_text(encoding="utf-8"))
+    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
+    kana = scripts.pop("HIRAGANA", 0) + scripts.pop("KATAKANA", 0)
+    scripts["CJK"] += kana + scripts.pop("KATAKANA-HIRAGANA", 0)
+    return max(scripts, key=scripts.__getitem__)
 
 
 def _search_of(translations: Path, about: Path) -> dict[str, Any]:

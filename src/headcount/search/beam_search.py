@@ -16,13 +16,13 @@ from torch import Tensor
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids
+from headcount.data.batches import Ids, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.layers import Memory
+from headcount.model.kernels.small import largest
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.history import Compaction, History
-from headcount.search.sources import encode_once, longest_outputs, search_batches
+from headcount.search.sources import longest_outputs, search_batches
 
 # Steps between checks for finished sentences. A check waits for a GPU. Four is a guess.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}
@@ -85,8 +85,7 @@ def translate_batch(
     prefix: Sequence[int] = (),
 ) -> list[Translation]:
     """Return the best translation of each source, all in one batch."""
-    memory = encode_once(model, batch, multiplier)
-    return BeamSearch(model, batch, memory, settings, multiplier, prefix).run()
+    return BeamSearch(model, batch, settings, multiplier, prefix).run()
 
 
 @contextmanager
@@ -121,14 +120,14 @@ class BeamSearch:
         self,
         model: Transformer,
         sources: Sequence[Ids],
-        memory: Memory,
         settings: DecodeSettings,
         multiplier: Tensor | None,
         prefix: Sequence[int] = (),
     ):
-        """`memory`: of the sources; it is overwritten. `prefix`: see `translate`."""
+        """`prefix`: see `translate`."""
         device, count = first_device(model), len(sources)
-        self.model, self.memory, self.prefix = model, memory, prefix
+        self.model, self.prefix = model, prefix
+        self.memory = model.encode(pad_sources(sources).to(device), multiplier)  # is overwritten
         self.beam, self.alpha = settings.beam, settings.length_penalty
         self.multiplier = None if multiplier is None else multiplier.clone()  # it is overwritten
         # Faster on a CPU in fp32. A GPU does a whole mask at once.
@@ -193,8 +192,7 @@ class BeamSearch:
         at_limit = [self.limit[sentence] == length for sentence in self.sentence]
         for row in compress(range(len(logs)), at_limit):  # must end here
             logs[row, :, :EOS] = logs[row, :, EOS + 1 :] = -torch.inf
-        sums = (logs + self.scores[..., None]).flatten(1)
-        values, places = sums.topk(min(2 * self.beam, sums.shape[1]))
+        values, places = largest(logs, self.scores, 2 * self.beam)
         return values, places // logs.shape[2], places % logs.shape[2]
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
@@ -235,7 +233,7 @@ class BeamSearch:
             names.append("multiplier")
         for name in names:
             setattr(self, name, staying.of(getattr(self, name)))
-        self.sentence = staying.of_list(self.sentence)
+        self.sentence = [self.sentence[row] for row in staying.order]
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
 

@@ -31,18 +31,14 @@ class Compaction:
         staying = [row for row, left in enumerate(leaves) if not left]
         gaps = [row for row in self.leaving if row < self.count]
         fillers = [row for row in staying if row >= self.count]
-        self.moves = list(zip(gaps, fillers, strict=True))
+        self.order = list(range(self.count))  # former places of the rows that stay
+        for gap, filler in zip(gaps, fillers, strict=True):
+            self.order[gap] = filler
         self.gaps, self.fillers = torch.tensor([gaps, fillers], dtype=torch.long, device=device)
 
     def of(self, rows: Tensor) -> Tensor:
         """Return the rows [count, ...] of [n, ...] that stay, in the same memory, overwritten."""
         rows[self.gaps] = rows.index_select(0, self.fillers)
-        return rows[: self.count]
-
-    def of_list(self, rows: list[int]) -> list[int]:
-        """Return the entries of a list that stay, see `of`."""
-        for gap, filler in self.moves:
-            rows[gap] = rows[filler]
         return rows[: self.count]
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -26,13 +27,6 @@ from headcount.store.pair_folder import PairFolder
 Mask = Sequence[str | Path]
 
 
-class Found(Protocol):
-    """The best hypothesis of one sentence, see `Translation`."""
-
-    ids: Ids
-    hit_max_length: bool
-
-
 class Search(Protocol):
     """A model in a program that searches."""
 
@@ -41,26 +35,27 @@ class Search(Protocol):
     positions: int  # size of the model's table of positions, 0 for no limit
     facts: dict[str, Any]  # name of the program, for the record
 
-    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
-        """Return the best translation of each source in order, see `beam_search.translate`."""
+    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Any]:
+        """Return the best `Translation` of each source in order, with ids and hit_max_length."""
 
 
+@dataclass(frozen=True)
 class OwnSearch(Search):
     """A model of this package and its beam search, perhaps with heads masked."""
 
+    model: Transformer
+    sides: tuple[AnySegmenter, AnySegmenter]
+    settings: DecodeSettings
+    multiplier: Tensor | None = None
+
     facts = {"engine": "headcount"}
 
-    def __init__(
-        self,
-        model: Transformer,
-        sides: tuple[AnySegmenter, AnySegmenter],
-        settings: DecodeSettings,
-        multiplier: Tensor | None = None,
-    ):
-        self.model, self.sides, self.settings, self.multiplier = model, sides, settings, multiplier
-        self.positions = model.settings.position_table
+    @property
+    def positions(self) -> int:
+        """Size of the model's table of positions."""
+        return self.model.settings.position_table
 
-    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
+    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Any]:
         """Return translations by `beam_search.translate`."""
         prefix = self.sides[1].prefix
         return translate(self.model, sources, self.settings, self.multiplier, done, prefix)

@@ -9,9 +9,7 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
-import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError, reading
@@ -71,13 +69,6 @@ def read_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-class _Undrawn(TorchFunctionMode):
-    """Skips the drawing of embeddings, for which PyTorch would import its compiler for a second."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        return None if function is nn.init.normal_ else function(*args, **(kwargs or {}))
-
-
 @dataclass(frozen=True)
 class ModelFolder:
     """A folder with a trained model."""
@@ -102,7 +93,9 @@ class ModelFolder:
     @property
     def settings(self) -> ModelSettings:
         """Sizes of the model. Raises UserError if the description is damaged."""
-        return self._outline()[0].settings
+        facts = self.facts()
+        with reading(self.path / DESCRIPTION, "training"):
+            return ModelSettings.model_validate(facts["model"])
 
     def facts(self) -> dict[str, Any]:
         """Return the description. Raises UserError if it is missing, damaged or newer."""
@@ -126,24 +119,16 @@ class ModelFolder:
 
         `weights`: name of a file in the folder. Raises UserError with the first mismatch.
         """
-        outline, sizes, checksums = self._outline()
-        path = self.path / weights
+        facts, settings, path = self.facts(), self.settings, self.path / weights
         tensors = load_weights(path)
-        if checksums.get(weights) and sha256(path) != checksums[weights]:
+        with reading(self.path / DESCRIPTION, "training"):
+            model = Transformer(settings, facts["src_size"], facts["tgt_size"], facts["joint"])
+            checksum = facts["sha256"].get(weights)
+        if checksum and sha256(path) != checksum:
             raise UserError(f"{path}: damaged or changed since {DESCRIPTION}; fetch it again")
-        check_shapes(outline, tensors, path)  # before memory is allocated for damaged sizes
-        model = Transformer(outline.settings, *sizes)
+        check_shapes(model, tensors, path)
         copy_weights(model, tensors)
         return model.eval().to(machine.pick_device(device))
-
-    def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
-        """Return the model without weights, sizes of vocabularies, SHA-256 of weights by name."""
-        facts = self.facts()
-        with reading(self.path / DESCRIPTION, "training"):
-            sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
-            settings = ModelSettings.model_validate(facts["model"])
-            with torch.device("meta"), _Undrawn():
-                return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
 
     def pair(self, named: Path | None) -> PairFolder:
         """Return the named folder of subwords, or the model's own. Raises UserError for none."""
@@ -158,13 +143,8 @@ class ModelFolder:
     def subwords(self) -> Checksums:
         """Return checksums of the model's subwords. Raises UserError without them."""
         facts = self.facts()
-        for key in SUBWORD_FILES:
-            if not isinstance(facts.get(key), dict) or set(facts[key]) != set(SIDES):
-                raise UserError(
-                    f"{self.path / DESCRIPTION}: damaged: expected checksums of both sides under "
-                    f"{key!r}, found {str(facts.get(key))[:60]}; train the model again"
-                )
-        return {key: facts[key] for key in SUBWORD_FILES}
+        with reading(self.path / DESCRIPTION, "training"):
+            return {key: {side: facts[key][side] for side in SIDES} for key in SUBWORD_FILES}
 
     def check(self, pair: PairFolder) -> None:
         """Raise UserError unless the model was trained on the subwords of this pair."""
@@ -185,16 +165,12 @@ class ModelFolder:
         listed = self.facts().get("kept_heads")
         if listed is None:
             return grid.heads()
-        try:
+        with reading(self.path / DESCRIPTION, "training"):
             parts = [name.split(".") for name in listed]
             heads = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
-        except (AttributeError, TypeError, ValueError):
-            heads = []  # fits no model
-        if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
-            raise UserError(
-                f"{self.path / DESCRIPTION}: kept_heads does not fit the model; make it again"
-            )
-        return heads
+            if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
+                raise ValueError("kept_heads does not fit the model")
+            return heads
 
 
 def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:

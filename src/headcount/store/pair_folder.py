@@ -11,7 +11,6 @@ from headcount.base.folders import SEGMENTERS, SIDES, VOCABULARIES
 from headcount.data.batches import ParallelText
 from headcount.data.bpe import Segmenter, load_segmenters, read_segmentation
 from headcount.data.lines import clean_lines
-from headcount.data.sentencepieces import read_marks
 from headcount.data.vocabulary import Vocabulary
 
 Checksums = dict[str, dict[str, str]]  # SHA-256 by key of model.json and by side
@@ -45,10 +44,6 @@ class PairFolder:
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, between text and ids."""
         return load_segmenters(self.path)
-
-    def prefix(self) -> list[int]:
-        """Return the ids at the start of every target, such as the code of its language."""
-        return read_marks(self.segmentation(), 1).prefix(self.vocabulary("tgt"))
 
     def segmentation(self) -> dict[str, Any]:
         """Return the record of segmentation: languages, settings, merges learnt."""

@@ -57,7 +57,7 @@ class Trainer:
         self.states = states
         self.device = first_device(model)
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
-        self.resident = train.resident(self.device)
+        self.text = train
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
         self.average = Average(settings.average, self.weights)
@@ -247,7 +247,7 @@ class Trainer:
         while True:
             for indices in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
                 self.progress.position += 1
-                yield self.resident.batch(indices)
+                yield self.text.batch(indices, self.device)
             self.progress.epoch += 1
             self.progress.position = 0
 

@@ -11,7 +11,7 @@ import torch
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids, ParallelText, collate
+from headcount.data.batches import Ids, ParallelText
 from headcount.data.text import read_clean
 from headcount.deployment.export import Deployed, Form, own_form, write_export
 from headcount.model.loss import token_losses
@@ -95,7 +95,7 @@ def _refuse_worse(
 ) -> None:
     """Raise HeadcountError if our model finds their translation less likely than ours."""
     words = len(theirs.ids) + (not theirs.hit_max_length)  # one that was cut off has no end
-    losses = token_losses(model, collate(ParallelText([source], [theirs.ids]), [0]))
+    losses = token_losses(model, ParallelText([source], [theirs.ids]).batch([0]))
     likely = -losses[:words].double().sum().item()
     slack = NATS * (len(ours.ids) + 1 + words)
     if likely < ours.log_probability - slack:

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
-from headcount.data.batches import Batch, Ids, ParallelText
+from headcount.data.batches import CPU, Batch, Ids, ParallelText
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
 from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs
@@ -42,7 +42,6 @@ class TokenisedText(ParallelText):
     src: list[Source]
     tgt_in: list[Ids]  # input of the decoder, as long as `tgt`
     pad: int
-    device: torch.device = torch.device("cpu")
 
     def part(self, numbers: Sequence[int]) -> "TokenisedText":
         """Return the pairs with these numbers."""
@@ -56,11 +55,7 @@ class TokenisedText(ParallelText):
         """Lengths of source and target of every pair [2, pairs], with added ids."""
         return np.array([[*map(source_length, self.src)], [*map(len, self.tgt)]])
 
-    def resident(self, device: torch.device) -> "TokenisedText":
-        """Return the same text with batches on a device."""
-        return replace(self, device=device)
-
-    def batch(self, indices: Sequence[int]) -> Batch:
+    def batch(self, indices: Sequence[int], device: torch.device = CPU) -> Batch:
         """Return one padded batch of the pairs with these numbers."""
         pairs = np.array(indices).tolist()
         part = self.part(pairs)
@@ -68,7 +63,7 @@ class TokenisedText(ParallelText):
         real = torch.arange(max(tgt_lengths)) < torch.tensor(tgt_lengths)[:, None]
         tensors = [stacked(side, self.pad) for side in (part.src, part.tgt_in, part.tgt)]
         tensors.append(real.flatten().nonzero().squeeze(1))
-        return Batch(pairs, src_lengths, tgt_lengths, *(t.to(self.device) for t in tensors))
+        return Batch(pairs, src_lengths, tgt_lengths, *(t.to(device) for t in tensors))
 
 
 def source_length(source: Source) -> int:
@@ -159,7 +154,7 @@ class HookedSeq2Seq(Hooked):
 
     def check(self, text: TokenisedText) -> None:
         """Raise UserError unless the mask of a sentence changes this sentence, and no other."""
-        twice = text.part([0, 0]).resident(first_device(self)).batch([0, 1])
+        twice = text.batch([0, 0], first_device(self))
         rows = torch.ones(2, self.grid.size, device=twice.tgt_out.device)
         rows[1] = 0
         self.eval()

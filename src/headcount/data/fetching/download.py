@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256, whole_file
@@ -18,17 +18,6 @@ from headcount.data.lines import OPENERS
 from headcount.data.manifest import Row, Texts, write_manifest
 
 _PAGES = (b"<!doctype html", b"<html")
-
-
-class RawFile(NamedTuple):
-    """One raw file: its name here, its address or a person's own path, its checksums."""
-
-    name: str
-    url: str | None
-    own: str | None
-    sha256: str | None
-    md5: str | None = None
-    size: int | None = None
 
 
 def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path = LOCK) -> None:
@@ -63,8 +52,8 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
     }
     if not plan.files:
         raise UserError(f"{corpus}: expected splits with files in its entry, found {dict(entry)!r}")
-    for file in plan.files.values():
-        fetch_file(corpus, file, folder / file.name, lock)
+    for name, file in plan.files.values():
+        fetch_file(corpus, file, folder / name, lock)
     write_manifest(folder, about, splits)
 
 
@@ -75,7 +64,7 @@ class _Plan:
         self._corpus = corpus
         self._base_url = base_url
         self._owned: dict[str, str] = {}  # names of own files, by path
-        self.files: dict[str, RawFile] = {}
+        self.files: dict[str, tuple[str, File]] = {}
 
     def side(self, side: Side, name: str, language: str) -> dict[str, Any]:
         """Return the manifest's entry of a side. `name` is for a person's own files."""
@@ -95,30 +84,32 @@ class _Plan:
             suffix = Path(file.path).suffix
             own_name += suffix if suffix.lower() in (*OPENERS, ".zip", ".tar") else ""
             name, url = self._owned.setdefault(file.path, own_name), None
-        raw = RawFile(name, url, file.path, file.sha256, file.md5, file.bytes)
+        keys = file.model_dump(include={"path", "sha256", "md5", "bytes"})
+        raw = name, File.model_construct(url=url, **keys)
         # Names that differ only by case are one file on some disks.
         if self.files.setdefault(name.casefold(), raw) != raw:
             raise UserError(f"{self._corpus}: two different files would be named {name}")
         return {"file": name, "member": file.member, "own": file.path}
 
 
-def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
+def fetch_file(corpus: str, file: File, target: Path, lock: Path) -> None:
     """Put a file into its place, unless it is there already with the right checksum.
 
     `corpus`: its folder of data/raw, and in a mirror. Raises as `fetch_corpus`.
     """
-    known = None if file.sha256 or file.own else read_lock(lock).get(file.url)
+    known = None if file.sha256 or file.path else read_lock(lock).get(file.url)
     wanted = known.sha256 if known else file.sha256
-    own = file.own and os.path.exists(file.own)  # it may have changed since it was copied
+    own = file.path and os.path.exists(file.path)  # it may have changed since it was copied
     if wanted and not own and target.is_file() and sha256(target) == wanted:
         return
-    origin = file.own or _beside(corpus, target, wanted) or _mirrored(corpus, file)
+    place = Path(corpus, target.name)
+    origin = file.path or _beside(corpus, target, wanted) or _mirrored(place, file.url)
 
     def check(part: Path) -> None:
         _check(file, known, lock, part, origin or file.url)
 
-    if file.own:
-        check_own_file(file.own)
+    if file.path:
+        check_own_file(file.path)
     if origin is None:
         fetch(file.url, target, bool(wanted or file.md5), check)
         return
@@ -135,33 +126,30 @@ def _beside(corpus: str, target: Path, wanted: str | None) -> Path | None:
     return next((path for path in others if path != target and sha256(path) == wanted), None)
 
 
-def _mirrored(corpus: str, file: RawFile) -> Path | None:
+def _mirrored(place: Path, url: str | None) -> Path | None:
     """Return the file of a mirror, or nothing without a mirror. Raises EnvironmentFault."""
     mirror = os.environ.get(MIRROR)
-    if not mirror:
-        return None
-    path = Path(mirror, corpus, file.name)
-    if not path.is_file():
-        raise EnvironmentFault(f"{path}: not in the mirror {MIRROR}; put {file.url} there")
-    return path
+    if mirror and not (mirror / place).is_file():
+        raise EnvironmentFault(f"{mirror / place}: not in the mirror {MIRROR}; put {url} there")
+    return mirror / place if mirror else None
 
 
-def _check(file: RawFile, known: Recorded | None, lock: Path, part: Path, origin: Any) -> None:
+def _check(file: File, known: Recorded | None, lock: Path, part: Path, origin: Any) -> None:
     """Raise a fault for wrong content. Record the checksum of a first fetch."""
     actual, wanted = sha256(part), known.sha256 if known else file.sha256
     if fault := _fault(file, wanted, part, actual):
         advice = "if its publisher has changed it, compare and correct its entry in config/"
         if known:
             advice = f"{lock} has the checksum of {known.date}; with a new one results change"
-        kind = UserError if file.own else EnvironmentFault
+        kind = UserError if file.path else EnvironmentFault
         raise kind(f"{origin}: wrong content, not kept. Expected {fault}; {advice}.")
-    if wanted is None and file.own is None:
+    if wanted is None and file.path is None:
         record(lock, file.url, actual, part.stat().st_size)
         note = f"its SHA-256, {actual}, is now in {lock}; commit it, so that all have the same data"
         print(f"{origin}: fetched for the first time; {note}", file=sys.stderr)
 
 
-def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
+def _fault(file: File, wanted: str | None, part: Path, actual: str) -> str:
     """Return expected and actual content, or nothing if all is well."""
     size = part.stat().st_size
     with part.open("rb") as content:
@@ -173,6 +161,6 @@ def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
         return "" if actual == wanted else f"SHA-256 {wanted}, found {actual} in {shown}"
     if md5 != file.md5:
         return f"MD5 {file.md5}, found {md5} in {shown}"
-    if file.size not in (None, size) or (page and not file.own):
-        return f"{file.size or 'other'} bytes, found {shown}"
+    if file.bytes not in (None, size) or (page and not file.path):
+        return f"{file.bytes or 'other'} bytes, found {shown}"
     return ""

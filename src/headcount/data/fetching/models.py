@@ -11,7 +11,8 @@ from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.pretrained import WEIGHTS, Origin
-from headcount.data.fetching.download import RawFile, fetch_file
+from headcount.base.settings.sources import File
+from headcount.data.fetching.download import fetch_file
 from headcount.data.fetching.transfer import LOCK, fetch
 
 HUB = "https://huggingface.co"
@@ -37,8 +38,8 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
         for file, expected in files.items():
             own = f"{given.path}/{file}" if given.path else None
             url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
-            raw = RawFile(file, url, own, expected)
-            fetch_file(name, raw, folder / file, LOCK)
+            source = File.model_construct(url=url, path=own, sha256=expected)
+            fetch_file(name, source, folder / file, LOCK)
     listed, sums = folder / _LISTED, {name: sha256(folder / name) for name in names}
     for old in set(read_json(listed) if listed.exists() else []) - sums.keys():
         (folder / old).unlink(missing_ok=True)

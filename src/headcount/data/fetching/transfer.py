@@ -31,21 +31,17 @@ WAITS = (1, 4, 15)
 def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) -> None:
     """Fetch a file, with retries. The target appears, or changes, only if it passes `check`.
 
-    After a cut, the next attempt requests the rest, and so does the next call if the checksum is
-    `known`. Otherwise the server must have named the version. Raises the last attempt's fault.
+    After a cut, the next attempt or call requests the rest if the checksum is `known`. Raises the
+    last attempt's fault.
     """
     partial = target.with_name(f".fetched-{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not known:
         partial.unlink(missing_ok=True)
-    version = ""
     for wait in (*WAITS, None):
         try:
             with naming(target, partial):
-                with _request(url, partial, version) as answer:
-                    tag = answer.headers.get("ETag", "W/")  # weak tags do not identify bytes
-                    weak = tag.startswith("W/")
-                    version = answer.headers.get("Last-Modified", "") if weak else tag
+                with _request(url, partial) as answer:
                     _write(answer, partial, known)
                 with whole_file(target) as whole:
                     partial.replace(whole)
@@ -56,21 +52,20 @@ def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) ->
             fault = EnvironmentFault(f"{url}: {reason}; {advice}")
         except EnvironmentFault as wrong:
             fault = wrong
-        resumable = known or (version and wait is not None)
-        if not resumable or not partial.exists() or not partial.stat().st_size:
-            partial.unlink(missing_ok=True)
+        if partial.exists() and not (known and partial.stat().st_size):
+            partial.unlink()
         if wait is None:
             raise fault
         print(f"{fault}\nTrying again in {wait} s.", file=sys.stderr)
         time.sleep(wait)
 
 
-def _request(url: str, partial: Path, version: str) -> requests.Response:
-    """Request the bytes that `partial` lacks, or all if the server has another version."""
+def _request(url: str, partial: Path) -> requests.Response:
+    """Request the bytes that `partial` lacks."""
     # A server that compresses on the way would change the bytes that are counted and hashed.
     headers = {"Accept-Encoding": "identity"}
     if start := partial.stat().st_size if partial.exists() else 0:
-        headers |= {"Range": f"bytes={start}-"} | ({"If-Range": version} if version else {})
+        headers["Range"] = f"bytes={start}-"
     answer = requests.get(url, headers=headers, stream=True, timeout=60)
     place = urlsplit(answer.url)
     if place.scheme != "https" and place.hostname not in ("127.0.0.1", "localhost"):
