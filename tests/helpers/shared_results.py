@@ -70,7 +70,7 @@ def build(folder: Path) -> dict[str, str]:
     """
     copy = ProjectCopy(folder)
     shrink_quickstart(copy)
-    copy.change("workflow/rules/train.smk", "--state ", "--save-seconds 0 --state ")
+    copy.change("workflow/plan/plan.py", '["--run", ', '["--save-seconds", "0", "--run", ')
     leave_figures_empty(copy)
     copy.call("git", "init", "-q", "-b", "main")
     copy.commit()
