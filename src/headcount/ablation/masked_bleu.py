@@ -49,17 +49,12 @@ class Masked(ABC):
     metric = "bleu"  # column of the score
 
     @abstractmethod
-    def differences(self, test: Any, sets: list[Heads], samples: int) -> list[Difference]:
-        """Return the score with each of these distinct sets masked, compared with the first set."""
+    def compare(self, test: Any, sets: Iterable[Heads], samples: int = 1000) -> Differences:
+        """Compare each set of masked heads with no mask, by paired bootstrap with `samples`."""
 
     @abstractmethod
     def facts(self, tests: Mapping[str, Any], sets: Iterable[Heads]) -> dict[str, Any]:
         """Return sizes of the test sets and settings that shape the scores, for the record."""
-
-    def compare(self, test: Any, sets: Iterable[Heads], samples: int = 1000) -> Differences:
-        """Compare each set of masked heads with no mask, by paired bootstrap with `samples`."""
-        distinct = list(dict.fromkeys([(), *sets]))
-        return dict(zip(distinct, self.differences(test, distinct, samples), strict=True))
 
     def write(
         self, out: Path, columns: Sequence[str], rows: list[list[Any]], facts: dict[str, Any]
@@ -73,20 +68,24 @@ def score_columns(columns: Sequence[str], metric: str) -> list[str]:
     return [metric if column == "bleu" else column for column in columns]
 
 
+def distinct(sets: Iterable[Heads]) -> list[Heads]:
+    """Return no mask, then every other set once."""
+    return list(dict.fromkeys([(), *sets]))
+
+
 def write_points(
     masked: Masked,
     tests: Mapping[str, Any],
     points: Sequence[Point],
+    scores: Mapping[str, Differences],
     columns: Sequence[str],
     out: Path,
     origin: dict[str, Any],
 ) -> None:
     """Write scores with the heads of each point masked as CSV, and `Masked.facts` beside it."""
-    sets = [point.heads for point in points]
-    rows = []
-    for name, test in tests.items():
-        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
-    masked.write(out, columns, rows, masked.facts(tests, sets) | {"provenance": origin})
+    rows = [row for name in tests for row in point_rows(masked.grid, name, points, scores[name])]
+    facts = masked.facts(tests, [point.heads for point in points])
+    masked.write(out, columns, rows, facts | {"provenance": origin})
 
 
 def point_rows(
@@ -118,27 +117,28 @@ class Translator(Masked):
     ) -> dict[Heads, list[str]]:
         """Return the lines, translated with each set masked. `done` gets finished sentences."""
 
-    def differences(self, test: TestSet, sets: list[Heads], samples: int) -> list[Difference]:
-        sources, targets = test
+    def compare(self, test: TestSet, sets: Iterable[Heads], samples: int = 1000) -> Differences:
+        sets, (sources, targets) = distinct(sets), test
         with tqdm(total=len(sets) * len(sources), unit="sentence", disable=None) as bar:
             lines = list(self.translations(sources, sets, bar.update).values())
-        return compare_systems(lines[0], lines, targets, self.language, samples)
+        scores = compare_systems(lines[0], lines, targets, self.language, samples)
+        return dict(zip(sets, scores, strict=True))
 
     def facts(self, tests: Mapping[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
         """Return search, sentences and numbers of masks, and warn of layers without heads."""
-        distinct = {(), *sets}
-        masks = head_masks(list(distinct), self.grid.size)
+        sets = distinct(sets)
+        masks = head_masks(sets, self.grid.size)
         closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)
         if closing:
             print(
-                f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only "
+                f"warning: {closing} of {len(sets)} masks leave a layer without heads; only "
                 "its residual path is left there",
                 file=sys.stderr,
             )
         return {
             **self.search(),
             "sentences": {test: len(targets) for test, (_, targets) in tests.items()},
-            "distinct_masks": len(distinct),
+            "distinct_masks": len(sets),
             "masks_closing_a_layer": closing,
         }
 

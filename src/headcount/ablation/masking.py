@@ -130,7 +130,8 @@ def write_masking(
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, points, COLUMNS, out, origin)
+    scores = {name: masked.compare(test, [p.heads for p in points]) for name, test in tests.items()}
+    write_points(masked, tests, points, scores, COLUMNS, out, origin)
 
 
 def read_rankings(
@@ -176,7 +177,8 @@ def write_untuned(
     ranks = read_importance(importance, inputs.model, masked.grid)
     points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, points, UNTUNED_COLUMNS, out, origin)
+    scores = {name: masked.compare(test, [p.heads for p in points]) for name, test in tests.items()}
+    write_points(masked, tests, points, scores, UNTUNED_COLUMNS, out, origin)
 
 
 def list_untuned(

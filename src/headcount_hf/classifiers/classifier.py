@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from headcount.ablation.masked_bleu import Masked
+from headcount.ablation.masked_bleu import Differences, Masked, distinct
 from headcount.ablation.masking import DEV, read_single_effects, write_ablation
 from headcount.ablation.pruning_orders import list_curves
 from headcount.ablation.pruning_profile import write_curves
@@ -26,7 +26,7 @@ from headcount.data.entailment import Example, read_pairs
 from headcount.data.lines import FoundText
 from headcount.model.machine import pick_device
 from headcount.model.transformer import first_device
-from headcount.scoring.bootstrap import Difference, compare_classifiers
+from headcount.scoring.bootstrap import compare_classifiers
 from headcount_hf.classifiers.classifier_files import LONGEST, read_classifier
 from headcount_hf.hooks.multiplied import HookedEncoder
 
@@ -99,12 +99,13 @@ class Classifier(Masked):
         total[list(silent)] = 0
         return total / len(pairs)
 
-    def differences(
-        self, pairs: Sequence[Example], sets: list[Heads], samples: int
-    ) -> list[Difference]:
+    def compare(
+        self, pairs: Sequence[Example], sets: Iterable[Heads], samples: int = 1000
+    ) -> Differences:
+        sets = distinct(sets)
         with tqdm(total=len(sets) * len(pairs), unit="pair", disable=None) as bar:
             right = self.correct(pairs, sets, bar.update)
-        return compare_classifiers(list(right.values()), samples)
+        return dict(zip(sets, compare_classifiers(list(right.values()), samples), strict=True))
 
     def facts(self, tests: Mapping[str, Any], sets: Iterable[Heads]) -> dict[str, Any]:
         return {"pairs": {test: len(pairs) for test, pairs in tests.items()}}
