@@ -39,11 +39,15 @@ class Token(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A source sentence, its translation, and its tree with a token for each source word."""
+    """A source sentence, its translation, its tree with a token for each source word, and links.
+
+    `links`: places of words that translate each other, source first, from 0, in order of the source.
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     tree: tuple[Token, ...]
+    links: tuple[tuple[int, int], ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -91,12 +95,13 @@ class Realiser:
             parts["subordinate"] = [self._clause(main.subordinate, verb)]
         whole = _Phrase("sentence", parts)
         source = [node for node in _arranged(whole, self._rules["source_order"]) if node.form]
-        target = _arranged(whole, self._rules["target_order"])
+        target = [n for n in _arranged(whole, self._rules["target_order"]) if n.translation]
         places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
         return Sentence(
             tuple(node.form for node in source),
-            tuple(node.translation for node in target if node.translation),
+            tuple(node.translation for node in target),
             tuple(Token(n.form, n.word.upos, places[n.head], n.deprel) for n in source),
+            tuple((i, target.index(n)) for i, n in enumerate(source) if n.translation),
         )
 
     def _verb(
@@ -217,17 +222,25 @@ def generate_splits(
 
 
 def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
-    """Write `<split>.{en,art}`, `<split>.conllu` of dev and test and, last, the manifest."""
+    """Write `<split>.{en,art,links}`, `<split>.conllu` of dev and test and, last, the manifest."""
     splits = generate_splits(size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
-    texts, trees = {}, {}
+    texts, trees, links = {}, {}, {}
     for name, sentences in splits.items():
         texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
         write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
         write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
+        links[name] = {f"{SOURCE}-{TARGET}": {"file": f"{name}.links"}}
+        write_lines(folder / f"{name}.links", (pharaoh(s.links) for s in sentences))
     for name in ("dev", "test"):
         trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
-    write_manifest(folder, {"corpus": corpus, "pretokenised": True}, texts, trees)
+    about = {"corpus": corpus, "pretokenised": True, "links": links}
+    write_manifest(folder, about, texts, trees)
+
+
+def pharaoh(links: Sequence[tuple[int, int]]) -> str:
+    """Return the links of a sentence in Pharaoh's format, as in `0-2 1-0`."""
+    return " ".join(f"{source}-{target}" for source, target in links)
 
 
 def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
