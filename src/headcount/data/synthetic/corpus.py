@@ -41,7 +41,7 @@ class Token(NamedTuple):
 class Sentence(NamedTuple):
     """A source sentence, its translation, its tree with a token for each source word, and links.
 
-    `links`: places of words that translate each other, source first, from 0, in order of the source.
+    `links`: places of words that translate each other, source first, counted from 0.
     """
 
     source: tuple[str, ...]
