@@ -281,7 +281,9 @@ def pruning(monkeypatch, tmp_path):
     def read(text: str = PRUNED):
         (tmp_path / "mine.yaml").write_text(text)
         settings = load_experiment("mine", tmp_path)
-        layout = load(monkeypatch, "plan.layout").Layout("mine", settings.pairs, settings.seeds)
+        layout = load(monkeypatch, "plan.layout").Layout(
+            "mine", settings.pairs, settings.seeds, settings.seeds
+        )
         return load(monkeypatch, "plan.pruning").Pruning(layout, settings)
 
     return read

@@ -80,15 +80,20 @@ class Realiser:
     """Writes derivations in English, with trees after Universal Dependencies, and in art."""
 
     def __init__(
-        self, lexicon: Lexicon, rules: Mapping[str, Any], happens: Callable[[], bool] = bool
+        self,
+        lexicon: Lexicon,
+        rules: Mapping[str, Any],
+        order: str = "target_order",
+        happens: Callable[[], bool] = bool,
     ) -> None:
-        """`rules`: suffixes, prefixes and orders of corpus.yaml.
+        """`rules`: suffixes, prefixes and orders of corpus.yaml, of which `order` is the target's.
 
         `happens` decides for a target word whether its synonym stands there, and for a phrase
         whether it has its other order.
         """
         self._lexicon = lexicon
         self._rules = rules
+        self._order = order
         self._happens = happens
 
     def sentence(self, main: Clause) -> Sentence:
@@ -102,7 +107,7 @@ class Realiser:
             parts["subordinate"] = [self._clause(main.subordinate, verb)]
         whole = _Phrase("sentence", parts)
         source = [n for n in self._arranged(whole, "source_order") if n.form]
-        target = [n for n in self._arranged(whole, "target_order") if n.translation]
+        target = [n for n in self._arranged(whole, self._order) if n.translation]
         places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
         return Sentence(
             tuple(node.form for node in source),
@@ -194,8 +199,8 @@ class Realiser:
 
     def _arranged(self, phrase: _Phrase, order: str) -> list[_Node]:
         names, nodes = self._rules[order][phrase.kind], []
-        if order == "target_order" and self._happens():
-            names = self._rules["target_variant"].get(phrase.kind, names)
+        if order == self._order and self._happens():
+            names = self._rules[f"{order}_varied"].get(phrase.kind, names)
         for part in (part for name in names for part in phrase.parts.get(name, ())):
             nodes += [part] if isinstance(part, _Node) else self._arranged(part, order)
         return nodes
@@ -214,6 +219,7 @@ def generate(
     split: str = "train",
     without: Set[tuple[str, ...]] = frozenset(),
     variation: float = 0.0,
+    order: str = "target_order",
 ) -> list[Sentence]:
     """Return `count` sentences of a split, without the source sentences `without`.
 
@@ -223,7 +229,7 @@ def generate(
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
     grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
     varied = Random(f"{seed} {split} variation")
-    realiser = Realiser(lexicon(), rules(), lambda: varied.random() < variation)
+    realiser = Realiser(lexicon(), rules(), order, lambda: varied.random() < variation)
     length = rules()["length"]
     sentences: list[Sentence] = []
     while len(sentences) < count:
@@ -235,13 +241,18 @@ def generate(
 
 
 def generate_splits(
-    seed: int, train_pairs: int, dev_pairs: int, test_pairs: int, variation: float = 0.0
+    seed: int,
+    train_pairs: int,
+    dev_pairs: int,
+    test_pairs: int,
+    variation: float = 0.0,
+    order: str = "target_order",
 ) -> dict[str, list[Sentence]]:
     """Return all splits, no source sentence in two of them. Train is drawn last."""
     splits: dict[str, list[Sentence]] = {}
     held_out: set[tuple[str, ...]] = set()
     for name, count in (("test", test_pairs), ("dev", dev_pairs), ("train", train_pairs)):
-        splits[name] = generate(seed, count, name, held_out, variation)
+        splits[name] = generate(seed, count, name, held_out, variation, order)
         held_out |= {sentence.source for sentence in splits[name]}
     return {name: splits[name] for name in ("train", "dev", "test")}
 
