@@ -23,15 +23,17 @@ from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.trees import AlignedTree, read_aligned
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.heads.attention_map import sentence_attention
 from headcount.heads.drawn_text import Done
 from headcount.heads.head_measures import (
     NOWHERE,
     POSITION_COLUMNS,
     Confidence,
+    Copies,
     Positions,
     RareWords,
+    frequent_limit,
     pointed,
     token_numbers,
     views,
@@ -78,7 +80,7 @@ def write_roles(
     total = len(text) + sum(sizes.values())
     budget = batches_of("resources", settings.batch_tokens)
     with budget, tqdm(total=total, unit="sentence", disable=None) as bar:
-        roles = text_roles(model, text, counts, settings, bar.update)
+        roles = text_roles(model, text, counts, settings, bar.update, _shared_pieces(*words))
         syntax = []
         for name, treebank in treebanks.items():
             measured = measure_syntax(model, treebank, words[0], settings, bar.update)
@@ -90,6 +92,7 @@ def write_roles(
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, syntax)
     write_lines(out / "sentences.jsonl", _sentences(model, text, words, heads))
     facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences, "treebanks": sizes}
+    facts |= roles.copies.best()
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
 
 
@@ -99,6 +102,7 @@ class TextRoles(NamedTuple):
     confidence: Confidence
     positions: Positions
     rare: RareWords
+    copies: Copies
 
 
 @torch.inference_mode()
@@ -108,11 +112,18 @@ def text_roles(
     counts: Tensor,
     settings: RolesSettings,
     done: Done = lambda sentences: None,
+    same: Tensor | None = None,
 ) -> TextRoles:
-    """Return roles on a text, with occurrences `counts` [vocabulary] of source ids in training."""
+    """Return roles on a text, with occurrences `counts` [vocabulary] of source ids in training.
+
+    `same`: the target id of the same subword as each source id; without it there are no copies.
+    """
     grid, device = model.eval().grid, first_device(model)
-    rare = RareWords(grid, counts.to(device), settings)
-    roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare)
+    counts = counts.to(device)
+    rare, limit = RareWords(grid, counts, settings), frequent_limit(counts, settings)
+    same = torch.full_like(counts, NOWHERE) if same is None else same.to(device)
+    copies = Copies(grid, counts, limit, same)
+    roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare, copies)
     batch_views = {}
 
     def add(kind: str, layer: int, weights: Tensor) -> None:
@@ -122,15 +133,24 @@ def text_roles(
             roles.positions.add(kind, layer, weights, view)
         if kind == "enc_self":
             rare.add(layer, weights, view)
+        if kind == "dec_enc":
+            copies.add(layer, weights, view)
 
     with watch_attention(model, add):
         for batch in in_order(text, settings.batch_tokens, device):
             batch_views.update(views(batch))
             roles.positions.start(batch_views)
             rare.start(batch.src, batch_views["enc_self"])
+            copies.start(batch)
             model.decode(batch.tgt_in, model.encode(batch.src))
             done(len(batch.indices))
     return roles
+
+
+def _shared_pieces(source: Vocabulary, target: Vocabulary) -> Tensor:
+    """Return the target id of each source id with the same text, `NOWHERE` without one."""
+    ids = target.ids(source.pieces(range(len(source))))
+    return torch.tensor([NOWHERE if i == UNK else i for i in ids])
 
 
 def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
