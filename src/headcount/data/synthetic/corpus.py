@@ -227,7 +227,8 @@ def generate(
     sentences on the `variation` of the target.
     """
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
+    chances = rules()["chances"] | (rules()["near_chances"] if order == "near_order" else {})
+    grammar = Grammar(lexicon(), rules() | {"chances": chances}, Random(f"{seed} {split}"))
     varied = Random(f"{seed} {split} variation")
     realiser = Realiser(lexicon(), rules(), order, lambda: varied.random() < variation)
     length = rules()["length"]
