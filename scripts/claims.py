@@ -3,7 +3,7 @@
 Results of several experiments are taken together: seeds, pairs and corpora add up.
 """
 
-from headcount.analysis.build import write_only_table
+from headcount.analysis.build import write_tables
 from headcount.analysis.claims.claims import result_files
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import chapters
@@ -18,4 +18,4 @@ def main(args: Flags) -> None:
     files = [path for given in args.results for path in result_files(given)]
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "claims")
     origin = args.origin(files, modules=chapter.modules)
-    write_only_table(chapter, Data({"outputs": files}, {}), args.out, origin)
+    write_tables(chapter, Data({"outputs": files}, {}), args.out, origin)

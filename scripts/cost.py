@@ -1,6 +1,6 @@
 """Tabulate seconds and memory of the jobs of each rule on this machine, from their benchmarks."""
 
-from headcount.analysis.build import write_only_table
+from headcount.analysis.build import write_tables
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import chapters
 from headcount.base.command import Flags, path, script
@@ -16,4 +16,4 @@ def main(args: Flags) -> None:
     files = sorted(args.benchmarks.glob("*/*.tsv"))
     data = Data({"benchmarks": [path for path in files if path.parent.name not in LATER]}, {})
     (chapter,) = (chapter for chapter in chapters() if chapter.name == "cost")
-    write_only_table(chapter, data, args.out, args.origin(modules=chapter.modules))
+    write_tables(chapter, data, args.out, args.origin(modules=chapter.modules))

@@ -54,11 +54,11 @@ def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, 
             write_figure(drawing, output, value, text, folder / "figures", origin)
 
 
-def write_only_table(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
-    """Write the only table of a chapter straight into a folder."""
-    (output,) = chapter.outputs
-    frame = make(output, data)
-    write_table(output, frame, describe(output, frame, data), folder, origin)
+def write_tables(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
+    """Write the tables of a chapter straight into a folder."""
+    for output in chapter.outputs:
+        frame = make(output, data)
+        write_table(output, frame, describe(output, frame, data), folder, origin)
 
 
 def make(output: Output, data: Data) -> Any:
