@@ -91,6 +91,24 @@ def test_links_join_words_that_translate_each_other():
     assert pharaoh(sentence.links) == "1-3 2-1 3-2 6-0 7-4"
 
 
+def test_near_target_follows_the_order_of_the_source():
+    sentence = Realiser(lexicon(), rules(), "near").sentence(_women_sleep())
+    # the women young very that watched the-ACC dog red sleep: only adjectives follow their nouns.
+    target = "latan vesane zolitan sukus ke vorotan lamo ritim pepemo zanagan ."
+    assert " ".join(sentence.target) == target
+    assert pharaoh(sentence.links) == "0-0 1-3 2-2 3-1 4-4 5-5 6-6 7-8 8-7 10-9 11-10"
+
+
+def test_varied_target_has_synonyms_and_other_orders():
+    sentence = Realiser(lexicon(), rules(), "near", lambda: True).sentence(_women_sleep())
+    stems = {w.stem(): w.synonym for group in lexicon().values() for w in group.items if w.synonym}
+    # watch has a stem for each kind of object and so no synonym; adjectives precede their nouns.
+    young, red, woman, dog, sleep = (stems[s] for s in ("zoli", "pepe", "vesa", "riti", "nag"))
+    words = f"latan {young}tan sukus {woman}ne ke vorotan lamo {red}mo {dog}m za{sleep}an ."
+    assert " ".join(sentence.target) == words
+    assert pharaoh(sentence.links) == "0-0 1-2 2-1 3-3 4-4 5-5 6-6 7-7 8-8 10-9 11-10"
+
+
 def test_object_chooses_the_stem_of_the_verb():
     words = lexicon()
     of_king = PrepositionalPhrase(

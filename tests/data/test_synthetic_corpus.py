@@ -183,7 +183,9 @@ def test_files_hold_the_sentences_and_valid_trees(tmp_path):
     assert [tuple(tree.tokens) for tree in trees] == [sentence.source for sentence in dev]
 
 
-def test_links_of_all_words_that_have_a_translation(sentences):
+@pytest.mark.parametrize("changes", [{}, {"variation": 0.3}, {"variation": 0.1, "order": "near"}])
+def test_links_of_all_words_that_have_a_translation(changes):
+    sentences = generate(5, 1000, **changes)
     content, dropped = {"NOUN", "PROPN", "VERB", "ADJ", "ADV", "SCONJ", "PUNCT"}, set()
     for sentence in sentences:
         sources, targets = zip(*sentence.links, strict=True)
@@ -196,6 +198,22 @@ def test_links_of_all_words_that_have_a_translation(sentences):
             if sentence.tree[i].upos == "PROPN":  # a copy, with a title
                 assert sentence.target[j].startswith(sentence.source[i] + "sha")
     assert dropped == {"a", "of", "will", "he", "she", "it", "they"}
+
+
+def test_variation_changes_a_share_of_the_targets_alone(sentences):
+    varied = generate(5, 2000, variation=0.1)
+    assert [s.source for s in varied] == [s.source for s in sentences]
+    synonyms = {w.synonym for group in lexicon().values() for w in group.items} - {""}
+    adjectives = [w for w in lexicon()["adjectives"].items if w.synonym in synonyms]
+    stems = tuple(w.stem() for w in adjectives), tuple(w.synonym for w in adjectives)
+    words = [
+        sentence.target[j]
+        for sentence in varied
+        for i, j in sentence.links
+        if sentence.tree[i].upos == "ADJ"
+    ]
+    plain, others = (sum(word.startswith(some) for word in words) for some in stems)
+    assert plain + others >= len(words) and 0.08 < others / len(words) < 0.13
 
 
 def test_relations_tags_and_lengths(sentences):

@@ -24,8 +24,8 @@ class SyntheticSettings(Section):
     """Sentence pairs of the test set."""
     variation: float = Field(0.0, ge=0, le=0.5)
     """Chance that a target word is a synonym, and that a phrase stands in its other order."""
-    order: Literal["target_order", "near_order"] = "target_order"
-    """Order of target words: verb last and dependents first, or near the source's."""
+    order: Literal["far", "near"] = "far"
+    """Order of target words: far from the source's, with verbs last, or near it."""
 
 
 class LetterSettings(Section):

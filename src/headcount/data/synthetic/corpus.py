@@ -83,17 +83,17 @@ class Realiser:
         self,
         lexicon: Lexicon,
         rules: Mapping[str, Any],
-        order: str = "target_order",
+        order: str = "far",
         happens: Callable[[], bool] = bool,
     ) -> None:
-        """`rules`: suffixes, prefixes and orders of corpus.yaml, of which `order` is the target's.
+        """`rules`: suffixes, prefixes and orders of corpus.yaml. `order`: far or near.
 
         `happens` decides for a target word whether its synonym stands there, and for a phrase
         whether it has its other order.
         """
         self._lexicon = lexicon
         self._rules = rules
-        self._order = order
+        self._order = f"{order}_order"
         self._happens = happens
 
     def sentence(self, main: Clause) -> Sentence:
@@ -219,7 +219,7 @@ def generate(
     split: str = "train",
     without: Set[tuple[str, ...]] = frozenset(),
     variation: float = 0.0,
-    order: str = "target_order",
+    order: str = "far",
 ) -> list[Sentence]:
     """Return `count` sentences of a split, without the source sentences `without`.
 
@@ -227,7 +227,7 @@ def generate(
     sentences on the `variation` of the target.
     """
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    chances = rules()["chances"] | (rules()["near_chances"] if order == "near_order" else {})
+    chances = rules()["chances"] | rules().get(f"{order}_chances", {})
     grammar = Grammar(lexicon(), rules() | {"chances": chances}, Random(f"{seed} {split}"))
     varied = Random(f"{seed} {split} variation")
     realiser = Realiser(lexicon(), rules(), order, lambda: varied.random() < variation)
@@ -247,7 +247,7 @@ def generate_splits(
     dev_pairs: int,
     test_pairs: int,
     variation: float = 0.0,
-    order: str = "target_order",
+    order: str = "far",
 ) -> dict[str, list[Sentence]]:
     """Return all splits, no source sentence in two of them. Train is drawn last."""
     splits: dict[str, list[Sentence]] = {}
