@@ -39,7 +39,6 @@ from headcount.model.machine import use_threads
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weights import import_model
 
 WAYS = ("import", "hooks")
 WRITING = "writing"
@@ -72,7 +71,7 @@ def write_large(folder: Path, sentences: int) -> None:
     torch.manual_seed(1)
     model = theirs.MarianMTModel(theirs.MarianConfig(**SIZES))
     helper("small_pretrained").random_weights(model).save_pretrained(folder)
-    ours = import_model(folder, UNKNOWN)
+    ours = helper("small_pretrained").import_small(folder, UNKNOWN)
     text = drawn_text(sentences, SIZES["vocab_size"] - 2, 32)
     other = in_their_ids(text, ours, HookedSeq2Seq(model))
     found = {"rows": ours.tgt_rows, "import": [text.src, text.tgt], "hooks": [other.src, other.tgt]}
@@ -106,7 +105,8 @@ def _loaded(
     way: str, folder: Path, src: list[Ids], tgt: list[Ids]
 ) -> tuple[Transformer | HookedSeq2Seq, ParallelText]:
     if way == "import":
-        return import_model(folder, UNKNOWN).model, ParallelText(src, tgt)
+        imported = helper("small_pretrained").import_small(folder, UNKNOWN)
+        return imported.model, ParallelText(src, tgt)
     marian = importlib.import_module("transformers").MarianMTModel
     hooked = HookedSeq2Seq(marian.from_pretrained(folder, local_files_only=True).eval())
     return hooked, hooked.text(src, tgt)

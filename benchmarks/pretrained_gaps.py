@@ -16,7 +16,7 @@ from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.importance import batch_importance
 from headcount.model.loss import token_losses
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weights import Imported, import_model
+from headcount_hf.pretrained.weights import Imported
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 STEP = 1e-3  # of the differences
@@ -52,7 +52,7 @@ def gaps_of_import(kind: str) -> list[float]:
     """Largest gap of a logit, of a word's loss, and of a head's importance over the largest."""
     with tempfile.TemporaryDirectory() as folder:
         theirs = helper("small_pretrained").saved_pretrained(kind, Path(folder))
-        ours, hooked = import_model(Path(folder), 3), HookedSeq2Seq(theirs)
+        ours, hooked = helper("small_pretrained").import_small(Path(folder)), HookedSeq2Seq(theirs)
     text = drawn_text(8, 400, 12)
     batch, other = whole(text), whole(in_their_ids(text, ours, hooked))
     words = [i for i in range(len(ours.tgt_rows)) if i != BOS]

@@ -6,17 +6,16 @@ Needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
 from headcount.ablation.masking import DEV
 from headcount.base.command import HUGGING_FACE, Flags, flag, path, script
 from headcount.base.settings.heads import ClassifierSettings
+from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount_hf.classifiers.classifier import Classifier, write_classifier_ablation
-from headcount_hf.classifiers.classifier_files import fetch_classifier
 from headcount_hf.pretrained.library import input_files
 
 _LABELS = "names of the model's labels in the order of their numbers; default: the model's own"
 
 
 @script(
-    flag("--model", "a local folder, or a name on the hub"),
-    "[--revision]",
+    "--model",
     flag("--labels", _LABELS, nargs="+", default=[], metavar="NAME"),
     path("--dev", "pairs that choose and rank heads"),
     path("--matched", "pairs that score"),
@@ -27,9 +26,8 @@ _LABELS = "names of the model's labels in the order of their numbers; default: t
 def main(args: Flags, ablation: ClassifierSettings) -> None:
     use_threads(ablation.threads)
     texts = {DEV: args.dev, "matched": args.matched, "mismatched": args.mismatched}
-    folder = fetch_classifier(args.model, args.revision)
-    facts = {"model": args.model, "labels": args.labels, "revision": args.revision}
-    files = [*texts.values(), *input_files(folder)]
-    origin = args.origin(files, packages=HUGGING_FACE, **facts)
-    classifier = Classifier.load(folder, args.labels, ablation.device)
+    check_record(args.model)
+    files = [*texts.values(), *input_files(args.model)]
+    origin = args.origin(files, packages=HUGGING_FACE, labels=args.labels)
+    classifier = Classifier.load(args.model, args.labels, ablation.device)
     write_classifier_ablation(classifier, texts, ablation, args.seed, args.out, origin)

@@ -7,13 +7,15 @@ are pruned are masked there, so that the folder is no smaller.
 """
 
 from functools import partial
+from pathlib import Path
 
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.export import Deployed
 from headcount.store.model_folder import open_model
-from headcount_hf.export.export import FORMS, check_export, export_model, files_of
+from headcount_hf.export.export import FORMS, check_export, export_model
+from headcount_hf.pretrained.imports import imported_files
 
 
 @script(
@@ -28,8 +30,10 @@ def main(args: Flags, decode: DecodeSettings) -> None:
         raise UserError("--check: expected with --to ctranslate2 or huggingface, found headcount")
     folder, pair = open_model(args, decode.threads)
     deployed = Deployed.open(folder, pair, args.mask)
-    files = files_of(folder, pair, args.mask, args.pretrained)
+    masks = [file for file in map(Path, args.mask) if file.is_file()]
+    theirs = imported_files(args.pretrained) if args.pretrained else []
+    files = [*folder.files, *pair.files(), *masks, *theirs]
     origin = args.origin(files, decode=None, to=args.to)
-    check = partial(check_export, deployed.model, pair, text=args.check, settings=decode)
+    check = partial(check_export, deployed, text=args.check, settings=decode)
     given = (deployed, args.to, args.pretrained, args.out, origin)
     print(export_model(*given, check if args.check else None))

@@ -4,9 +4,9 @@ Needs the extra `bert`. Weights are taken as safetensors only, and no code.
 """
 
 from headcount.base.command import MANIFEST, Flags, flag, script
-from headcount_hf.classifiers.classifier_files import copy_classifier
+from headcount_hf.classifiers.classifier_files import fetch_classifier
 
 
 @script(flag("--model", "a local folder, or a name on the hub"), "[--revision]", MANIFEST)
 def main(args: Flags) -> None:
-    copy_classifier(args.model, args.revision, args.out)
+    fetch_classifier(args.model, args.revision, args.out)

@@ -8,7 +8,7 @@ import yaml
 
 from headcount.ablation import masking, pruning_profile
 from headcount.analysis.claims.table import claims_page
-from headcount.analysis.inputs import INPUTS, OWNERS, Input, with_groups
+from headcount.analysis.inputs import INPUTS, OWNERS, Input
 from headcount.analysis.measures import MEASURES
 from headcount.analysis.outputs import chapters
 from headcount.base import errors, head_values
@@ -173,8 +173,7 @@ def outputs_page() -> str:
     for chapter in chapters():
         rows = []
         for output in chapter.outputs:
-            uses = with_groups(tuple(output.kinds[len(output.required) :]))
-            kinds = [*with_groups(output.required), *(f"({kind})" for kind in uses)]
+            kinds = [*output.needs, *(f"({kind})" for kind in output.uses)]
             rows.append((f"`{output.name}`", output.form, output.title, ", ".join(kinds)))
         shown = table(("name", "form", "content", "made from"), rows)
         parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{shown}")

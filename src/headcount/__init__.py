@@ -8,7 +8,7 @@ import importlib
 
 _HOMES = {
     "load": "headcount.library.model",
-    "import_pretrained": "headcount_hf.library",
+    "import_pretrained": "headcount.library.model",
     "Model": "headcount.library.model",
     "HookedSeq2Seq": "headcount_hf.hooks.hooked_seq2seq",
     "measure_importance": "headcount.heads.importance",

@@ -69,7 +69,7 @@ def test_notes_are_names_sentences_and_placeholders():
     with pytest.raises(KeyError, match="no_such_note"):
         described(caption="A caption.", notes=["no_such_note"])
     (warning,) = unequal_seeds(FRAME)
-    assert "b (1)" in warning and "2" in warning
+    assert "b of p" in warning and "(1)" in warning
     assert unequal_seeds(FRAME[FRAME["seed"] == 1]) == []
 
 
@@ -128,7 +128,7 @@ def test_entries_take_defaults_of_their_file_and_of_the_entry_they_are_like(decl
 def is_explained(column: str, known: set[str]) -> bool:
     """Return whether a column, or the pattern that it follows, has a meaning."""
     name = re.sub(r"(?<=_)\d+$", "<share>", column)
-    name = re.sub(r"^(enc_self|dec_self|dec_enc)(?=$|_layers|_share)", "<kind>", name)
+    name = re.sub(r"^(enc_self|dec_self|dec_enc)(?=$|_layers)", "<kind>", name)
     return name in known or re.sub("_(low|high|p|sd)$", "", name) in known
 
 

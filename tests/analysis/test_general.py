@@ -1,7 +1,5 @@
 """Scores by heads per layer, mean scores, curves and warnings, from frames of a few rows."""
 
-from math import sqrt
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,20 +48,6 @@ def test_over_two_seeds_a_row_of_means_with_a_t_test_follows():
     assert row["p"] == pytest.approx(0.5)
     assert row["delta_low"] == pytest.approx(-1 - 12.7062, rel=1e-4)
     assert base["score"] == 22 and base[["delta", "p"]].isna().all()
-
-
-def test_bars_are_deviations_over_seeds_or_a_bootstrap_interval():
-    one = module.points_by_heads(by_heads(ONE)).set_index("run")
-    assert one.loc["baseline-h2", ["score", "low", "high"]].tolist() == [18, 17, 18.5]
-    assert one.loc["baseline", ["score", "low", "high"]].tolist() == [20, 20, 20]
-    assert one.loc["baseline-h2", "spread"] == "bootstrap, 95 %, of the difference to the baseline"
-    assert pd.isna(one.loc["baseline", "spread"])
-    two = module.points_by_heads(by_heads(TWO)).set_index("run")
-    reach = 6 / sqrt(2)  # of 18 and 24
-    assert two.loc["baseline-h2", ["low", "high"]].tolist() == pytest.approx(
-        [21 - reach, 21 + reach]
-    )
-    assert set(two["seeds"]) == {2} and two["spread"].nunique() == 1
 
 
 def test_mean_scores_are_nested():

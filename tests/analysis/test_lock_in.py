@@ -248,9 +248,6 @@ def test_masks_of_harm_and_growth_are_weighted_by_masks():
     assert values["heads_growth"] == 0.5 * (2 - 1) + 0.5 * 2
     assert values["locked_ever"] == 1 and values["relative_seconds"] == 3
     assert (values["dev_loss"], values["seconds"], means["n"].iloc[0]) == (2.5, 3, 2)
-    points = regularisation.variant_points(table)
-    assert points["run"].tolist() == ["random-2", *["impt-2"] * 3]
-    assert points["_panel"].tolist() == ["dev", "dev", "share", "share"]
 
 
 ALIKE = [("impt-2", "random-2"), ("impt-2-d0.1-rest3", "random-2-d0.1-rest3")]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -95,34 +94,3 @@ def test_curves_have_a_row_of_panels_for_every_number() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(RUNS)
     first, second = figure.axes
     assert first.get_ylim() == second.get_ylim()
-
-
-HEADS = pd.DataFrame(
-    {"pair": "p", "seed": 1, "kind": "enc_self", "layer": [0, 0, 1, 1], "head": [0, 1] * 2}
-)
-MASKS = pd.concat(
-    HEADS.assign(run=run, step=step, masked=[share, 0] * 2)
-    for run, share in (("impt-2", 0.95), ("random-2", 0.5))
-    for step in (50, 200)
-)
-LOSSES = MASKS[["pair", "run", "seed", "step"]].drop_duplicates()
-LOSSES = LOSSES.assign(train_loss=2.0, first_pass_loss=[3.0, 3, np.nan, np.nan])
-TRAININGS = {"masks": MASKS, "curves": LOSSES, "trained_runs": RUNS}
-
-
-def test_collapsed_runs_have_hollow_marks_though_the_frame_has_no_seed() -> None:
-    (panel,) = _drawn(CURVES, TRAININGS, style="run", layers=[LINE]).axes
-    hollow = [line.get_markerfacecolor() == "white" for line in panel.get_lines()]
-    assert hollow == [False, False, False, True]
-
-
-def test_importance_is_drawn_by_run_and_by_rank() -> None:
-    heads = pd.concat([HEADS[:2].assign(run=run) for run in RUNS], ignore_index=True)
-    frame = heads.assign(importance=[1.0, 3] * 4, relative=[0.5, 1.5] * 4, rank=[2, 1] * 4)
-    spec = {"special": "importance_distribution", "style": "run", "x": {"label": "importance"}}
-    left, right = _drawn(frame, TRAININGS, **spec).axes
-    dots = [sorted(dots.get_offsets()[:, 0]) for dots in left.collections]
-    assert dots == [[1, 3]] * 4
-    curves = [line.get_xydata().tolist() for line in right.get_lines() if line.get_label() in RUNS]
-    assert curves == [[[1, 1.5], [2, 0.5]]] * 3  # and a run that collapsed
-    assert left.get_xscale() == right.get_yscale() == "log"

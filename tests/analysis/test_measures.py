@@ -16,7 +16,7 @@ from headcount.analysis.measures import (
     survival,
 )
 from headcount.analysis.published import voita
-from headcount.analysis.tables.voita.roles import _compare, agreement, quadrature
+from headcount.analysis.tables.voita.roles import _compare, agreement
 from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import label
@@ -177,8 +177,3 @@ def test_within_layers_is_the_mean_of_the_layers_correlations() -> None:
     own = [layer.corr("spearman").iloc[0, 1] for _, layer in both.groupby("layer")]
     assert rho == pytest.approx(np.mean(own), abs=0.005)  # there are ties
     assert low < rho < high and p < 0.01
-
-
-def test_the_sum_of_integrated_gradients_is_compared_with_the_loss() -> None:
-    facts = [{"integrated_gradients": {"sum": s, "loss_taken_off": 50.0}} for s in (51, 49.5)]
-    assert "2.0 %" in quadrature(facts) and quadrature([]) == ""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.figures.render import draw
-from headcount.analysis.figures.style import COLOURS, make_styles, style_groups, symlog_ticks
+from headcount.analysis.figures.style import COLOURS, make_styles
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Output
 
@@ -77,7 +77,7 @@ def test_heat_maps_leave_missing_cells_grey_and_share_a_scale():
     cells = np.ma.filled(image.get_array(), np.nan)
     np.testing.assert_array_equal(cells, [[1, 4], [np.nan, 0.5]])
     assert (image.norm.vmin, image.norm.vmax) == (0.25, 4)
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["enc 0", "dec 0"]
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["enc", "dec"]
 
 
 @pytest.mark.parametrize("mark", ["scatter", "labels", "span", "vertical", "diagonal"])
@@ -88,13 +88,11 @@ def test_every_other_mark_draws_something(mark):
     assert marks
 
 
-def test_styles_are_distinct_and_collapsed_runs_hollow():
-    styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"}, {"run2": "collapsed"})
+def test_styles_are_distinct():
+    styles = make_styles([f"run{n}" for n in range(13)], {"run1": "first"})
     looks = {(style["color"], style["linestyle"], style["marker"]) for style in styles.values()}
     assert len(looks) == 13 and styles["run0"]["color"] == COLOURS[0]
     assert styles["run1"]["label"] == "first"
-    assert styles["run2"]["markerfacecolor"] == "white" and "collapsed" in styles["run2"]["label"]
-    assert style_groups(list("abcdefgh")) == [list("abcde"), list("afgh")]
     assert drawn(POINTS[:0], layers=[LINE]).texts[0].get_text()
 
 
@@ -103,10 +101,8 @@ def test_symmetric_logarithmic_axes_have_ticks_at_doublings():
     axes = {"x": {"scale": "symlog", "linear": 2}, "y": {"scale": "symlog", "linear": 2}}
     layers = [{"mark": "scatter", "x": "x", "y": "y"}]
     (panel,) = drawn(frame, panels=["pair"], layers=layers, **axes).axes
-    labels = [label.get_text() for label in panel.get_xticklabels()]
-    assert sorted(labels, key=float) == ["-32", "-8", "-2", "0", "+2", "+8", "+32"]
-    assert (panel.get_xscale(), panel.get_yscale()) == ("symlog", "linear")
-    assert list(symlog_ticks(0.5, 4)) == [0, -0.5, 0.5, -1, 1, -2, 2, -4, 4]
+    labels = {label.get_text() for label in panel.get_xticklabels()}
+    assert {"−32", "−8", "−2", "0", "2", "8", "32"} <= labels
 
 
 def test_an_empty_layer_has_no_entry_in_the_legend():
@@ -119,18 +115,9 @@ def test_an_empty_layer_has_no_entry_in_the_legend():
 def test_cells_of_every_panel_and_names_of_groups_of_rows():
     rows = pd.DataFrame({"run": ["a"] * 4 + ["b"] * 2, "step": [0, 1, 0, 1, 0, 5], "p": 0.5})
     rows = rows.assign(kind=["enc", "enc", "dec", "dec", "dec", "dec"], head=[0, 0, 0, 0, 1, 1])
-    heat = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p"}
-    layer = heat | {"own_cells": True, "first_names": True}
+    layer = {"mark": "heat", "x": "step", "y": ["kind", "head"], "colour": "p", "own_cells": True}
     first, second, *_ = drawn(rows, panels=["run"], layers=[layer]).axes
     assert first.images[0].get_array().shape == (2, 2)
     assert second.images[0].get_array().shape == (1, 2)  # steps 0 and 5, and one head
     assert [label.get_text() for label in first.get_yticklabels()] == ["enc", "dec"]
     assert [label.get_text() for label in second.get_xticklabels()] == ["0", "5"]
-
-
-def test_columns_stand_side_by_side_with_text_in_cells():
-    layer = {"mark": "heat", "x": "masked", "y": "run", "colour": "_value", "text": "{_value:.0f} "}
-    figure = drawn(POINTS[:4], panels=["pair"], across=["low", "high"], layers=[layer])
-    low, high, _ = figure.axes
-    assert [panel.get_title(loc="left") for panel in (low, high)] == ["p, low", "p, high"]
-    assert [text.get_text() for text in high.texts] == ["31", "21", "29", "25"]

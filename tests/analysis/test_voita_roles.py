@@ -143,17 +143,16 @@ def test_the_best_head_of_each_relation_is_compared_with_the_baseline() -> None:
     assert "q." in tables.no_trees(table, attention)
 
 
-def test_only_the_first_treebank_is_drawn_and_collapsed_runs_are_named() -> None:
+def test_only_the_first_treebank_is_drawn() -> None:
     best = tables.best_heads(syntax(), SETTINGS)
-    collapsed = pd.DataFrame([BASE], columns=["pair", "run", "seed"])
-    points = tables.on_first_treebanks(best, collapsed)
+    points = tables.on_first_treebanks(best)
     names = points[["_model", "_test"]].drop_duplicates("_model").to_numpy().tolist()
-    assert names[0] == ["baseline (collapsed)", "obj\nv→o"]
+    assert names[0] == ["baseline", "obj\nv→o"]
     assert [name for name, _ in names[1:]] == ["wmt.en-ru", "wmt.en-de", "wmt.en-fr"]
     assert (points["source"] == "ours").sum() == 1
     paper = points[points["pair"] == "wmt.en-de"]
     assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
-    none = tables.on_first_treebanks(best[best["source"] == "paper"], collapsed)
+    none = tables.on_first_treebanks(best[best["source"] == "paper"])
     assert set(none["source"]) == {"paper"}
 
 

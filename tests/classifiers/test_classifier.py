@@ -109,10 +109,11 @@ def test_masks_of_every_family_act_on_their_layer(family):
     model = getattr(transformers, f"{family}ForSequenceClassification")(config).eval()
     encoder, inputs = HookedEncoder(model, 3), {"input_ids": torch.tensor([[2, 5, 6, 3]])}
     assert encoder.grid.counts["enc_self"] == (3, 3, 3)
-    for layer, output in enumerate(encoder.outputs):
+    outputs = [joined.output for *_, joined in encoder.attentions()]
+    for layer, output in enumerate(outputs):
         mask = torch.ones(9)
         mask[3 * layer : 3 * layer + 3] = 0
-        with torch.no_grad(), encoder.multiplied(mask), watch_inputs(encoder.outputs) as entering:
+        with torch.no_grad(), encoder.multiplied(mask), watch_inputs(outputs) as entering:
             model(**inputs)
         silent = [not states.any() for states in entering.values()]
         assert silent == [place == layer for place in range(3)] and output in entering

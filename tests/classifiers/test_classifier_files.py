@@ -3,9 +3,8 @@
 import io
 import json
 import pickle
-import subprocess
+import shutil
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +15,8 @@ from small_bert import pairs, save_bert
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.entailment import Example
 from headcount.model import machine
+from headcount.model.transformer import first_device
+from headcount_hf.classifiers import classifier_files
 from headcount_hf.classifiers.classifier import Classifier, number_labels
 from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
 from headcount_hf.pretrained.library import input_files
@@ -81,31 +82,27 @@ def test_x23_x26_pickles_and_damaged_files_are_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "commit", "message"),
     [
-        ("some/model", None, "--model some/model: expected a full commit .* found None"),
-        ("some/model", "main", "expected a full commit .* found main"),
-        ("some/model", "0123abc", "expected a full commit .* found 0123abc"),
-        ("/no/such/folder", COMMIT, "--model /no/such/folder: expected a folder, or a name on"),
-        (".", COMMIT, "--revision: expected none"),
+        ("some/model", None, "--model some/model: expected a folder, or"),
+        ("some/model", "main", "--revision: .*found 'main'"),
+        ("/no/such/folder", COMMIT, "--hub: "),
     ],
 )
-def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message):
+def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        fetch_classifier(name, commit)
+        fetch_classifier(name, commit, tmp_path / "raw/manifest.json")
 
 
-def test_x24_without_network_the_environment_is_at_fault(tmp_path):
-    """In a new process, which has not yet imported the hub's errors."""
-    alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
-    alone["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "src")
-    lines = (
-        "from headcount.base import command",
-        "from headcount_hf.classifiers.classifier_files import fetch_classifier",
-        f"command.run(lambda: fetch_classifier('some/model', '{COMMIT}'))",
-    )
-    words = [sys.executable, "-c", "\n".join(lines)]
-    ended = subprocess.run(words, env=alone, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 3
-    assert "--model some/model: could not be fetched from the hub (" in ended.stderr
+def test_x24_a_commit_of_the_hub_is_copied_with_its_record(folder, tmp_path, monkeypatch):
+    def fetch(name, commit, aside):
+        shutil.copytree(folder, aside, dirs_exist_ok=True)
+
+    monkeypatch.setattr(classifier_files, "fetch_commit", fetch)
+    record = tmp_path / "raw/manifest.json"
+    fetch_classifier("some/model", COMMIT, record)
+    facts = json.loads(record.read_text())
+    assert (facts["model"], facts["revision"]) == ("some/model", COMMIT)
+    assert "model.safetensors" in facts["files"]
+    read_classifier(record.parent)
 
 
 def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
@@ -122,7 +119,7 @@ def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, caps
 
 def test_labels_have_the_order_in_which_they_are_named(tmp_path):
     folder = save_bert(tmp_path, labels=("LABEL_0", "LABEL_1"))
-    with pytest.raises(UserError, match="--labels: .* label_0, label_1; name them"):
+    with pytest.raises(UserError, match="--labels: .* label_0, label_1, in this order"):
         Classifier.load(folder)
     named = Classifier.load(folder, ["entailment", "Contradiction"])
     assert named.labels == {"entailment": 0, "contradiction": 1}
@@ -133,17 +130,17 @@ def test_labels_have_the_order_in_which_they_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("own", "named", "message"),
+    ("own", "named"),
     [
-        ("LABEL_0 LABEL_1", "", "name them in this order"),
-        ("LABEL_0 LABEL_1", "yes", "expected 2 different names.* label_0, label_1; found yes"),
-        ("no yes", "no maybe yes", "expected 2 different names.* found no, maybe, yes"),
-        ("no yes", "yes YES", "expected 2 different names.* found yes, yes"),
-        ("no yes", "no yess", "label 'yess'; nearest: yes"),
+        ("LABEL_0 LABEL_1", ""),
+        ("LABEL_0 LABEL_1", "yes"),
+        ("no yes", "no maybe yes"),
+        ("no yes", "yes YES"),
+        ("no yes", "no yess"),
     ],
 )
-def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named, message):
-    with pytest.raises(UserError, match=f"--labels: (.* )?{message}"):
+def test_f09_labels_that_do_not_fit_the_model_are_refused(own, named):
+    with pytest.raises(UserError, match="--labels: expected a name"):
         number_labels(own.split(), named.split())
 
 
@@ -151,7 +148,7 @@ def test_model_and_inputs_are_on_the_device(folder, monkeypatch):
     """On a device without numbers, up to the model itself."""
     monkeypatch.setattr("headcount_hf.classifiers.classifier.pick_device", torch.device)
     moved = Classifier.load(folder, device="meta")
-    assert moved.encoder.device.type == "meta"
+    assert first_device(moved.encoder).type == "meta"
     seen = []
 
     def look(_, args, inputs):

@@ -16,9 +16,10 @@ from torch.nn import functional
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
+from headcount.data.fetching.models import check_record
 from headcount.model import machine
 from headcount_hf.classifiers.classifier import Classifier
-from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
+from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
 
 LABELS = ["contradiction", "entailment"]
@@ -78,10 +79,10 @@ def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
         record.unlink()  # as Snakemake does with a job's outputs
     assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
     assert (record.parent / "notes.txt").exists()
-    assert fetch_classifier(str(record.parent), None) == record.parent
+    check_record(record.parent)
     (record.parent / "config.json").write_text("{}")
     with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
-        fetch_classifier(str(record.parent), None)
+        check_record(record.parent)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import time
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from headcount.deployment.speed import (
     take_turns,
     time_in_turns,
     write_share_speed,
+    write_times,
 )
 from headcount.model import machine
 from headcount.model.transformer import Transformer, parameter_count
@@ -47,14 +49,15 @@ def test_every_round_begins_with_another_contestant():
     ]  # fmt: skip
 
 
-def test_each_work_is_timed_alone_after_a_round_that_warms_up():
+def test_each_work_is_timed_alone_after_a_round_that_warms_up(monkeypatch):
     done, ticks = [], itertools.count()
-    works = {"importance": {1: lambda: done.append("i")}, "training": {1: lambda: done.append("t")}}
-    found = list(time_in_turns(works, 2, clock=lambda: float(next(ticks))))
+    works = [[("importance", lambda: done.append("i"))], [("training", lambda: done.append("t"))]]
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    found = list(time_in_turns(works, 2))
     assert "".join(done) == "ti" + "it" + "ti"
-    assert [tuple(each) for each in found[2:]] == [
-        (1, "importance", 1, None, 1.0), (1, "training", 1, None, 1.0),
-        (2, "training", 1, None, 1.0), (2, "importance", 1, None, 1.0),
+    assert found == [
+        ("importance", 1, None, 1.0), ("training", 1, None, 1.0),
+        ("training", 2, None, 1.0), ("importance", 2, None, 1.0),
     ]  # fmt: skip
 
 
@@ -88,11 +91,11 @@ class WorkClock:
 
 
 def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
-    clock = WorkClock(monkeypatch)
+    monkeypatch.setattr(time, "perf_counter", WorkClock(monkeypatch))
     even, uneven = make_model(), make_model(heads=UNEVEN)
     models = [TimedModel("baseline", even, 900), TimedModel("gates-all-l0.01", uneven, 700)]
     settings = SpeedSettings(batch_sizes=[2, 5], repeats=3)
-    found = measure(models, SOURCES, settings, DECODE, clock)
+    found = measure(models, SOURCES, settings, DECODE)
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in found]
     assert len(rows) == 3 * 2 * 2 * 2  # rounds, models, sizes, phases
     # Five sentences are three batches of two, or one of five.
@@ -176,9 +179,8 @@ def test_the_script_times_models_from_files(folder, bpe):
     assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
     facts = json.loads((folder / "speed.json").read_text())
     assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
-    assert (
-        len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
-    )  # models; cutting, codes, words; text
+    # models; cutting, codes, words; text
+    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
 
 
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
@@ -188,8 +190,9 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
     assert read_sources(PairFolder(tmp_path), 2, longest=2) == [[4, 5], [5]]
     (tmp_path / "dev.src").write_text("\n\n")
-    with pytest.raises(UserError, match="dev.src: expected a sentence"):
-        read_sources(PairFolder(tmp_path), 3, 100)
+    settings = SpeedSettings(batch_sizes=[1], sentences=3)
+    with pytest.raises(UserError, match="expected numbers up to 0, the sentences of .*dev.src"):
+        write_times([], PairFolder(tmp_path), settings, DECODE, tmp_path / "out.csv", {})
 
 
 def test_an_epoch_trains_a_copy_with_dropout_and_leaves_the_model_alone(monkeypatch):
@@ -234,18 +237,18 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
 @pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path]
+    flags = ["--model", inputs.model.path, "--bpe", inputs.pair.path, "--timed", "[50]"]
+    flags += ["--importance", inputs.text / "importance.csv", "--out", tmp_path / "speed.csv"]
     flags += [
-        "--out",
-        tmp_path / "speed.csv",
-        "--importance",
-        inputs.text / "importance.csv",
-        "--timed",
-        "[50]",
         "--beam",
         2,
+        "--speed-sentences",
+        2,
+        "--speed-repeats",
+        2,
+        "--speed-batch-sizes",
+        "[2]",
     ]
-    flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
     assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
     rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
     assert len(rows) == 2 * 2 * 2  # models, phases, repeats

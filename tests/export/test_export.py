@@ -17,7 +17,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search
+from headcount_hf.export.ctranslate2_model import CTranslate2Search
 from headcount_hf.export.export import Agreement, check_export, export_model
 from headcount_hf.export.exported import Best
 
@@ -47,13 +47,13 @@ def opened(folder, bpe, *mask) -> Deployed:
 
 
 def to_ctranslate2(what, out, origin=None):
-    """Write it there, and give what opens it."""
+    """Write it there, and give the folder."""
     export_model(what, "ctranslate2", None, out, origin or {})
-    return lambda asked: CTranslate2Search(out, what.pair.segmenters(), asked, POSITIONS)
+    return out
 
 
 def agreement(what, engine, text) -> Agreement:
-    return check_export(what.model, what.pair, engine, text, DECODE)
+    return check_export(what, engine, text, DECODE)
 
 
 @pytest.mark.parametrize(

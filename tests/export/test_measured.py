@@ -7,14 +7,11 @@ import pytest
 from learnt_model import LEARNT, learnt
 from script_runner import run_script
 from small_run import segment
-from small_tokenizers import write_small, write_text
 
-from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
-from headcount_hf.export.huggingface_search import open_by_tokeniser
 from headcount_hf.export.measured import COLUMNS, open_models, speed
 
 
@@ -88,15 +85,7 @@ def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_models_of_several_target_languages_are_refused(tmp_path):
-    """Translations begin with the code of one, which the folder does not name."""
-    small = write_small("m2m100", tmp_path / "theirs", write_text(tmp_path / "text"))
-    with pytest.raises(UserError, match="expected a model of two languages"):
-        open_by_tokeniser(small.folder, (None, None), DecodeSettings())
-
-
-@pytest.mark.slow
-def test_an_imported_model_is_measured_with_its_own_tokenizer(folder, tmp_path):
+def test_an_imported_model_is_measured_with_its_own_words(folder, tmp_path):
     """Its words are those of ours under no length penalty, up to the longest output."""
     from small_marian import write_marian
 

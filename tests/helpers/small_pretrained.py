@@ -8,6 +8,8 @@ from torch import nn
 
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import PAD
+from headcount_hf.pretrained.families import Config
+from headcount_hf.pretrained.weights import Imported, import_model, number_words
 
 WORDS, UNKNOWN = 500, 3
 # Ids of ours from 4 on are words. The lengths differ, so that there is padding.
@@ -126,3 +128,9 @@ def their_logits(theirs, ours, batch) -> torch.Tensor:
         decoder_input_ids=torch.tensor(ours.tgt_rows)[batch.tgt_in],
         use_cache=False,
     ).logits
+
+
+def import_small(folder: Path, unknown: int = UNKNOWN, **given: int) -> Imported:
+    """Return the model in a folder as one of ours. `given`: see `number_words`."""
+    config = Config.read(folder)
+    return import_model(config, number_words(config, unknown, **given))

@@ -25,7 +25,7 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, HookedTexts, Told
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.segment import segment_pretrained
 
@@ -62,12 +62,12 @@ def inputs(root: Path, model: str) -> HookedInputs:
 
 
 def test_text_has_the_ids_of_the_tokeniser(origin):
-    model = HookedFolder(origin / "t5", Told(prefix="say: "))
+    model = HookedFolder(origin / "t5", prefix="say: ")
     text = model.text(["a b", ""], ["c", "d e"])
     ends = [ids[-1] for ids in (*text.src, *text.tgt)]
     assert ends == [1] * 4 and len(text.src[1]) == 2  # the prefix is one unknown word here
     assert text.tgt_in == [[0, *ids[:-1]] for ids in text.tgt]  # T5 begins with its padding
-    dev = HookedTexts(model, origin / "text").read("dev")
+    dev = HookedInputs(model, origin / "text").read("dev")
     assert len(dev) == 12 and dev.pad == 0
     words = (origin / "text/dev.tgt").read_text().splitlines()[0].split()
     ids = json.loads((origin / "t5/tokenizer.json").read_text())["model"]["vocab"]
@@ -76,7 +76,7 @@ def test_text_has_the_ids_of_the_tokeniser(origin):
 
 def test_a_model_of_several_languages_begins_with_the_named_one(tmp_path):
     save_nllb(tmp_path)
-    model = HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn"))
+    model = HookedFolder(tmp_path, "fra_Latn", "deu_Latn")
     text = model.text(["ab"], ["c"])
     assert text.src == [[34, 4, 5, 6, 2]]  # 26 letters from 5 on, a mask, then the languages
     assert text.tgt == [[33, 4, 7, 2]] and text.tgt_in == [[2, 33, 4, 7]]
@@ -85,26 +85,26 @@ def test_a_model_of_several_languages_begins_with_the_named_one(tmp_path):
     assert ids[0, :2].tolist() == [2, 33]
     about = tmp_path / "generation_config.json"
     about.write_text(json.dumps(read_json(about) | {"forced_bos_token_id": 34}))
-    HookedFolder(tmp_path, Told("deu_Latn", "fra_Latn")).load()
+    HookedFolder(tmp_path, "deu_Latn", "fra_Latn").load()
     with pytest.raises(UserError, match="forced_bos_token_id: .* deu_Latn, .* fra_Latn"):
-        HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+        HookedFolder(tmp_path, "fra_Latn", "deu_Latn").load()
     about.unlink()
     for told, message in (
-        (Told("eng_Latn", "deu"), "such as .*deu_Latn.* found 'deu'"),
-        (Told("a", "deu_Latn"), "found 'a'"),
-        (Told("eng_Latn"), "expected --src-code and --tgt-code"),
+        (("eng_Latn", "deu"), "such as .*deu_Latn.* found 'deu'"),
+        (("a", "deu_Latn"), "found 'a'"),
+        (("eng_Latn",), "expected --src-code and --tgt-code"),
     ):
         with pytest.raises(UserError, match=message):
-            HookedFolder(tmp_path, told).load()
+            HookedFolder(tmp_path, *told).load()
     about = tmp_path / "tokenizer_config.json"
     about.write_text(json.dumps(read_json(about) | {"legacy_behaviour": True}))
     with pytest.raises(UserError, match="legacy_behaviour: expected false"):
-        HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+        HookedFolder(tmp_path, "fra_Latn", "deu_Latn").load()
 
 
 def test_m2m100_has_other_names_of_languages(tmp_path):
     m2m100 = write_small("m2m100", tmp_path / "m2m100", write_text(tmp_path / "text"))
-    model = HookedFolder(m2m100.folder, Told("en", "de"))
+    model = HookedFolder(m2m100.folder, "en", "de")
     text = model.text(["the sun"], ["the"])
     begins = [text.src[0][0], text.tgt[0][0]]
     assert model.tokeniser.convert_ids_to_tokens(begins) == ["__en__", "__de__"]
@@ -116,13 +116,17 @@ def test_a_marian_of_several_targets_needs_a_code_before_sources(origin, tmp_pat
     texts = (origin / "text/train.src", origin / "text/train.tgt")
     write_marian(several, texts, codes=(">>deu<<", ">>fra<<"))
     for folder, told, message in (
-        (several, Told(), "expected a --prefix .* >>deu<< or one of 1 more, found ''"),
-        (several, Told(target=">>deu<<"), "expected no --src-code or --tgt-code"),
-        (origin / "t5", Told("en", "de"), "expected no --src-code or --tgt-code, found en, de"),
+        (several, {}, "expected a --prefix .* >>deu<< or one of 1 more, found ''"),
+        (several, {"target": ">>deu<<"}, "expected no --src-code or --tgt-code"),
+        (
+            origin / "t5",
+            {"source": "en", "target": "de"},
+            "expected no --src-code or --tgt-code, found en, de",
+        ),
     ):
         with pytest.raises(UserError, match=message):
-            HookedFolder(folder, told).load()
-    model = HookedFolder(several, Told(prefix=">>fra<< "))
+            HookedFolder(folder, **told).load()
+    model = HookedFolder(several, prefix=">>fra<< ")
     ((code, *_),) = model.text(["a"], ["b"]).src
     assert model.tokeniser.convert_ids_to_tokens(code) == ">>fra<<"
 
@@ -130,7 +134,7 @@ def test_a_marian_of_several_targets_needs_a_code_before_sources(origin, tmp_pat
 def test_mbarts_targets_begin_with_their_language(tmp_path):
     """Its tokeniser has the language behind the end: letters from 5 on, de_DE 18, en_XX 19."""
     save_mbart(tmp_path)
-    model = HookedFolder(tmp_path, Told("en_XX", "de_DE"))
+    model = HookedFolder(tmp_path, "en_XX", "de_DE")
     text = model.text(["ab"], ["c"])
     assert text.src == [[4, 5, 6, 2, 19]]
     assert text.tgt == [[4, 7, 2]] and text.tgt_in == [[18, 4, 7]]
@@ -208,7 +212,7 @@ def test_other_languages_and_sides_of_unequal_length_are_refused(folder):
     with (folder / "text/dev.src").open("a") as file:
         file.write("more\n")
     with pytest.raises(UserError, match=r"dev\.src has 13 lines, dev\.tgt has 12"):
-        HookedTexts(model, folder / "text").read("dev")
+        HookedInputs(model, folder / "text").read("dev")
     (folder / "opus/tokenizer_config.json").write_text('{"source_lang": "de"}')
     with pytest.raises(UserError, match="source_lang of tokenizer_config.json: expected en"):
         inputs(folder, "opus").load()
@@ -265,11 +269,7 @@ OPUS = "--model opus --text text"
         ("importance", f"{OPUS} --measure loss_change", "--measure: loss_change"),
         ("ablation", "--model . --bpe x --text text --max-new-tokens 9", "--max-new-tokens: not"),
         ("ablation", f"{OPUS} --src-lang en", "--tgt-lang: expected with"),
-        (
-            "ablation",
-            f"{OPUS} --src-lang a --tgt-lang b --max-source 9",
-            "--max-source: not for",
-        ),
+        ("ablation", f"{OPUS} --src-lang a --tgt-lang b --max-source 9", "--max-source: not for"),
     ],
 )
 def test_flags_of_the_other_kind_of_model_are_refused(
@@ -291,7 +291,7 @@ def test_importance_belongs_to_all_files_of_weights(folder, tmp_path):
     index = {"metadata": {}, "weight_map": {name: f for f, part in shards.items() for name in part}}
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
     model, settings = HookedFolder(path), ImportanceSettings(data="dev", batch_tokens=90)
-    write_importance(model, HookedTexts(model, folder / "text"), settings, out, {})
+    write_importance(model, HookedInputs(model, folder / "text"), settings, out, {})
     grid = model.load("cpu").grid
     assert read_importance(out, model, grid).shape == (28,)
     for file, (name, *_) in shards.items():

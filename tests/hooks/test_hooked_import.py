@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from small_hooked import small_hooked, small_text
-from small_pretrained import KINDS, LONG, UNKNOWN, saved_pretrained
+from small_pretrained import KINDS, LONG, import_small, saved_pretrained
 
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.runs import PrunedSettings
@@ -20,7 +20,6 @@ from headcount.training.score import mean_loss
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq
-from headcount_hf.pretrained.weights import import_model
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
@@ -30,7 +29,7 @@ def pair(request, tmp_path):
     """Hooked and imported; the text in the ids of each."""
     theirs = saved_pretrained(request.param, tmp_path)
     theirs.set_attn_implementation("eager")
-    ours, hooked = import_model(tmp_path, UNKNOWN), HookedSeq2Seq(theirs)
+    ours, hooked = import_small(tmp_path), HookedSeq2Seq(theirs)
     sources, targets = (
         [[rows[i] for i in [*ids, EOS]] for ids in side]
         for rows, side in ((ours.src_rows, LONG.src), (ours.tgt_rows, LONG.tgt))
@@ -98,7 +97,7 @@ def test_closed_heads_lower_what_is_expected_open(tmp_path):
 def test_gates_learn_the_same_on_the_imported_model(tmp_path):
     """Two routes, weights frozen: five updates of log α under hooks, and in our Transformer."""
     theirs = saved_pretrained("marian", tmp_path)
-    ours = import_model(tmp_path, UNKNOWN)
+    ours = import_small(tmp_path)
     plain = ParallelText([[7, 9, 4, 31], [12, 5], [44, 80, 81]], [[9, 8], [10, 40, 11, 12], [21]])
     hooked = HookedSeq2Seq(theirs)
     sources = [[ours.src_rows[i] for i in [*ids, EOS]] for ids in plain.src]

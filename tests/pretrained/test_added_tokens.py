@@ -1,6 +1,7 @@
 """Words that users added to a tokenizer: cut whole with the library's ids, or refused by file."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from headcount.model.loss import token_losses
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.hooks.hooked_folder import HookedFolder
+from headcount_hf.pretrained import segment as segmenting
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.library import LOCAL
 from headcount_hf.pretrained.segment import segment_pretrained
@@ -95,7 +97,7 @@ def test_losses_from_text_are_the_librarys(layout, dtype, text, tmp_path):
     add_words(small, words, dtype)
     pair = segment(small, tmp_path, codes)
     write_imported(small.folder, pair, tmp_path / "model", {})
-    assert "pairs of lines, by " in read_json(tmp_path / "model/model.json")["check"]["text"]
+    assert " lines, by " in read_json(tmp_path / "model/model.json")["check"]["text"]
     named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
     tokenizer = transformers.AutoTokenizer.from_pretrained(small.folder, **LOCAL, **named)
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(
@@ -176,21 +178,21 @@ def test_an_unknown_piece_with_the_text_of_an_added_word_is_unknown():
     assert found.encode("qq aqq") == [5, UNK, 4, UNK]
 
 
-def test_text_that_the_library_cuts_otherwise_stops_an_import(copy, made, tmp_path):
-    """A Marian gets a word in an unused row, which the pair forgets."""
+def test_text_that_the_library_cuts_otherwise_is_refused(copy, made, tmp_path, monkeypatch):
+    """A Marian gets a word in an unused row, which our cutter forgets."""
     folder = copy("marian")
     write_json(folder / ADDED, {"<ent>": 92})
     small = Small("marian", folder, made("marian").model, None)
-    pair = segment(small, tmp_path, small.codes)
-    path = pair.path / "segmentation.json"
-    about = read_json(path)
-    for side in about["marks"].values():
-        side["words"] = {}
-    write_json(path, about)
-    message = r"source line 'the <ent> sun': token 6: expected '<ent>' \(92\)"
+    plain = segmenting.make_pieces
+
+    def forgetful(*given):
+        return plain(*given[:-1], replace(given[-1], words={}))
+
+    monkeypatch.setattr(segmenting, "make_pieces", forgetful)
+    message = r"src line '.*': expected \['<ent>'\] as token"
     with pytest.raises(UserError, match=message):
-        write_imported(folder, pair, tmp_path / "model", {})
-    assert not (tmp_path / "model").exists()
+        segment(small, tmp_path, small.codes)
+    assert not (tmp_path / "bpe/segmentation.json").exists()
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from headcount.store.pair_folder import PairFolder
 from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.imports import write_imported
 from headcount_hf.pretrained.segment import place_marks, segment_pretrained
-from headcount_hf.pretrained.weights import number_words
 
 pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
@@ -52,8 +51,7 @@ def case(request, tmp_path_factory) -> Case:
     write_imported(small.folder, pair, root / "model", {})
     config = Config.read(small.folder)
     pieces = pieces_of(config.folder)
-    placed = place_marks(config, pieces, pair.segmentation()["language_codes"])
-    numbering = number_words(config, pieces.unknown, placed.start, placed.src_end)
+    _, numbering = place_marks(config, pieces, pair.segmentation()["language_codes"])
     return Case(small, pair, ModelFolder(root / "model").load(), numbering.rows)
 
 

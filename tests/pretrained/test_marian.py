@@ -192,7 +192,7 @@ def test_the_dropout_is_the_experiments_and_all_else_the_models(opus, tmp_path):
     write_imported_run(opus / "opus", pair, settings, CPU, tmp_path, {})
     model = ModelFolder(tmp_path / "model").load()
     assert model.settings == settings
-    for name, weight in import_for(opus / "opus", pair).model.named_parameters():
+    for name, weight in import_for(opus / "opus", pair)[0].model.named_parameters():
         assert weight.equal(model.get_parameter(name))
     facts = read_json(tmp_path / "model" / "model.json")
     _, row = (tmp_path / "curves.csv").read_text().splitlines()
@@ -223,7 +223,7 @@ def test_a_printed_description_is_valid_settings(opus, tmp_path, capsys):
 
 def test_scores_are_the_librarys_and_another_model_is_refused(opus):
     pair = PairFolder(opus / "bpe")
-    imported, text = import_for(opus / "opus", pair), pair.read("dev")
+    (imported, _), text = import_for(opus / "opus", pair), pair.read("dev")
     check = compare_with_library(imported, text)
     assert check["library"].startswith("transformers ") and check["pairs"] == 8
     assert check["largest_gap"] <= 1e-5 * check["largest_score"]

@@ -8,8 +8,8 @@ import torch
 from small_pretrained import (
     KINDS,
     LONG,
-    UNKNOWN,
     WORDS,
+    import_small,
     saved_pretrained,
     small_pretrained,
     their_logits,
@@ -21,14 +21,13 @@ from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount_hf.pretrained.families import Config
 from headcount_hf.pretrained.imports import compare_with_library
-from headcount_hf.pretrained.weights import import_model
 
 
 @pytest.fixture(params=KINDS)
 def pair(request, tmp_path):
     """A model of theirs, and ours from its folder."""
     theirs = saved_pretrained(request.param, tmp_path)
-    return theirs, import_model(tmp_path, UNKNOWN)
+    return theirs, import_small(tmp_path)
 
 
 @torch.no_grad()
@@ -85,7 +84,7 @@ def test_weights_and_ids_that_contradict_the_config_are_named(tmp_path, values, 
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
     with pytest.raises(UserError, match=message):
-        import_model(tmp_path, UNKNOWN)
+        import_small(tmp_path)
 
 
 @pytest.mark.parametrize("more", [-1, 1])
@@ -98,7 +97,7 @@ def test_a_bias_of_other_words_is_named(tmp_path, more):
     safetensors.torch.save_file(weights, path, {"format": "pt"})
     told = rf"final_logits_bias: expected the shape \[1, {words}\], .*found \[1, {words + more}\]"
     with pytest.raises(UserError, match=told):
-        import_model(tmp_path, UNKNOWN)
+        import_small(tmp_path)
 
 
 def with_weights(folder, **more):
@@ -123,15 +122,15 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
         tied["model__encoder__embed_positions__weights"] = positions.weights.clone()
     elif kind in ("marian", "marian_apart", "pegasus"):
         tied["model__encoder__embed_positions__weight"] = positions.weight.detach().clone()
-    before = dict(import_model(tmp_path, UNKNOWN).model.named_parameters())
+    before = dict(import_small(tmp_path).model.named_parameters())
     with_weights(tmp_path, **tied)
-    for name, weight in import_model(tmp_path, UNKNOWN).model.named_parameters():
+    for name, weight in import_small(tmp_path).model.named_parameters():
         assert torch.equal(weight, before[name]), name
     changed = tied["lm_head__weight"].clone()
     changed[5, 3] += 1  # a copy that is none: the library does not tie it, and its scores differ
     with_weights(tmp_path, lm_head__weight=changed)
     with pytest.raises(UserError, match="expected the scores of transformers"):
-        compare_with_library(import_model(tmp_path, UNKNOWN), LONG)
+        compare_with_library(import_small(tmp_path), LONG)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -142,12 +141,12 @@ def test_tables_of_sinusoids_are_ours_as_their_format_rounds_them(kind, dtype, t
     end = "weights" if kind == "m2m_100" else "weight"
     table, name = getattr(positions, end).detach(), f"model__decoder__embed_positions__{end}"
     with_weights(tmp_path, **{name: table.to(dtype)})
-    import_model(tmp_path, UNKNOWN)
+    import_small(tmp_path)
     if kind == "m2m_100":  # whose table the library computes, whatever a file has
         return
     with_weights(tmp_path, **{name: (table * 0.3).to(dtype)})
     with pytest.raises(UserError, match="expected positions as sinusoids"):
-        import_model(tmp_path, UNKNOWN)
+        import_small(tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,7 +157,7 @@ def test_a_file_of_the_base_class_is_read_as_the_library_reads_it(kind, tmp_path
         theirs.final_logits_bias.zero_()
     theirs.save_pretrained(tmp_path / "whole")
     theirs.model.save_pretrained(tmp_path / "base")
-    whole, base = (import_model(tmp_path / name, UNKNOWN).model for name in ("whole", "base"))
+    whole, base = (import_small(tmp_path / name).model for name in ("whole", "base"))
     for name, weight in whole.named_parameters():
         assert torch.equal(weight, base.get_parameter(name)), name
 
@@ -168,7 +167,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
     saved_pretrained("marian", tmp_path)
     with_weights(tmp_path, model__encoder__layers__1__fc2__bias=torch.tensor([number] * 32))
     with pytest.raises(UserError, match=r"model\.encoder\.layers\.1\.fc2\.bias: .*finite"):
-        import_model(tmp_path, UNKNOWN)
+        import_small(tmp_path)
 
 
 GONE = object()
@@ -190,7 +189,7 @@ def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
     lacking = (*optional, *shared) if kind != "marian_apart" else (*optional, "decoder_vocab_size")
     change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
     code = {"src_end": 251} if kind == "mbart" else {}  # of a language, behind the end
-    check = compare_with_library(import_model(tmp_path, UNKNOWN, **code), LONG)
+    check = compare_with_library(import_small(tmp_path, **code), LONG)
     assert check["largest_gap"] <= 1e-5 * check["largest_score"]
     theirs = transformers.AutoConfig.from_pretrained(tmp_path)
     ours = Config.read(tmp_path).settings()
@@ -212,6 +211,6 @@ def test_only_mbart_is_told_elsewhere_what_translations_begin_with(tmp_path):
     saved_pretrained("mbart", tmp_path)
     for nothing in (None, GONE):
         change(tmp_path / "config.json", decoder_start_token_id=nothing)
-        assert import_model(tmp_path, UNKNOWN, start=250).tgt_rows[1] == 250
+        assert import_small(tmp_path, start=250).tgt_rows[1] == 250
         with pytest.raises(UserError, match=r"decoder_start_token_id: expected an id, found none"):
-            import_model(tmp_path, UNKNOWN)
+            import_small(tmp_path)

@@ -88,7 +88,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(origin):
     page, atlas = ((results / name).read_text() for name in ("report.html", "atlas.html"))
     assert '"id":"synthetic.en-art/baseline/1"' in atlas and len(atlas) < 6e6
     assert not re.search(r"(src|href)=.https?:", page + atlas)  # they open offline
-    for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
+    for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speedup"):
         assert f'-{name}">' in page
     for name in ("ablation", "transfer", "pruning", "speed", "training"):
         assert f'-michel_{name}">' in page

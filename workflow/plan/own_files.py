@@ -13,7 +13,6 @@ from plan.layout import Layout, Source, Wildcards, own_folder
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import (
     CLASSIFIER_FILES,
-    CLASSIFIER_SOURCES,
     PRETRAINED_SOURCES,
     SIDES,
     TRAINING,
@@ -109,7 +108,7 @@ class Classifiers:
     def source(self, name: str) -> Source:
         """Return where a model comes from."""
         model = self.models[name]
-        own = own_folder(model.path, CLASSIFIER_SOURCES, _NEEDED) if model.path else []
+        own = own_folder(model.path, PRETRAINED_SOURCES, _NEEDED) if model.path else []
         entry = f"{model.hub}@{model.revision}" if model.hub else f"own {model.path}"
         settings = f"config/{self._layout.experiment}.yaml"
         return Source(f"model.{name}", "fetch_classifier", entry, own, settings=settings)

@@ -128,13 +128,6 @@ def intervals(frame: pd.DataFrame) -> list[str]:
 
 
 @note
-def collapse_marks(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> str:
-    """Return a sentence on the mark of collapsed runs if the frame has such a run."""
-    marked = frame.merge(collapsed[["pair", "run"]], on=["pair", "run"])
-    return "" if marked.empty else shared_notes()["collapsed"]
-
-
-@note
 def scored_sentences(masking_facts: Facts) -> str:
     """Return the sentences of `scored` on masked models."""
     return scored(masking_facts)
@@ -180,28 +173,10 @@ def collapse(frame: pd.DataFrame, collapsed: FrameOf[collapses]) -> list[str]:
 
 @note
 def unequal_seeds(frame: pd.DataFrame) -> list[str]:
-    """Return a warning for every pair whose runs are means over different numbers of seeds."""
-    rows = ours(frame)
-    if "seeds" not in rows:
-        rows = rows.assign(seeds=rows.groupby(["pair", "run"])["seed"].transform("nunique"))
-    texts = []
-    for pair, of_pair in rows.dropna(subset="seeds").groupby("pair", sort=False):
-        seeds = of_pair.groupby("run", sort=False)["seeds"].max()
-        if fewer := [f"{run} ({n:.0f})" for run, n in seeds[seeds < seeds.max()].items()]:
-            texts.append(
-                f"{pair}: means over fewer seeds than {seeds.max():.0f}: {', '.join(fewer)}. Their "
-                "distance from other runs may be due to their seeds."
-            )
-    return texts
-
-
-@note
-def speedup_noise(frame: pd.DataFrame) -> str:
-    """Return a warning if the intervals of some speed-ups include 1."""
-    known = ours(frame).dropna(subset="speedup_low")
-    if known.empty:
-        return "Every model was timed once, so the noise of the speed-ups is not known."
-    unsure = ((known["speedup_low"] <= 1) & (known["speedup_high"] >= 1)).sum()
-    repeats = " or ".join(f"{count:.0f}" for count in sorted(known["repeats"].unique()))
-    text = f"speed-ups are not significant: the 95 % interval over {repeats} repeats includes 1."
-    return f"{unsure} of {len(known)} {text}" if unsure else ""
+    """Return a warning for every run that is a mean over fewer seeds than others of its pair."""
+    rows, runs = ours(frame), ["pair", "run"]
+    groups = rows.groupby(runs, sort=False)
+    seeds = groups["seeds"].max().dropna() if "seeds" in rows else groups["seed"].nunique()
+    fewer = seeds[seeds < seeds.groupby("pair").transform("max")]
+    text = "{} of {}: a mean over fewer seeds ({:.0f}) than others. A distance may be due to these."
+    return [text.format(run, pair, count) for (pair, run), count in fewer.items()]

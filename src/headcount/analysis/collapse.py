@@ -88,16 +88,3 @@ def collapses(masks: pd.DataFrame, curves: pd.DataFrame, trained_runs: Runs) -> 
     harmed = losses["first_pass_loss"] > losses["masked_loss"]
     collapsed = losses[harmed & (losses["most"] >= ABANDONED - ROUNDING)]
     return collapsed.index.to_frame(index=False)
-
-
-def collapse_labels(frame: pd.DataFrame, collapsed: pd.DataFrame) -> dict[str, str]:
-    """Return the remark of a legend on collapsed runs among the trainings of a frame, by run."""
-    if frame.empty or collapsed.empty:
-        return {}
-    trainings, labels = frame[RUN].drop_duplicates(), {}
-    for run, failed in trainings.merge(collapsed[RUN]).groupby("run", sort=False):
-        of_run = trainings[trainings["run"] == run]
-        pair = "{pair}, " * (of_run["pair"].nunique() > 1)
-        names = ", ".join(f"{pair}seed {{seed}}".format(**row) for row in failed.to_dict("records"))
-        labels[run] = f"{names} collapsed" if len(failed) < len(of_run) else "collapsed"
-    return labels

@@ -54,16 +54,6 @@ def _input(of: str, files: str, columns: str = "", **others: str) -> Input:
 INPUTS = {name: _input(**given) for name, given in _FILE.inputs.items()}
 
 
-def with_groups(kinds: tuple[str, ...]) -> list[str]:
-    """Return these kinds, with the name of a group in place of its kinds where all are given."""
-    names = list(kinds)
-    for group, members in GROUPS.items():
-        if set(members) <= set(names):
-            names[names.index(members[0])] = group
-            names = [name for name in names if name not in members[1:]]
-    return names
-
-
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
     """Return these kinds, with the kinds of a group in place of its name, or raise ValueError."""
     members = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))

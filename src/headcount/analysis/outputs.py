@@ -47,9 +47,7 @@ class Draw(Section):
     special: str = ""  # a function of `figures/special.py` that draws the whole figure
     options: dict[str, Any] = {}  # arguments of these functions
     panels: list[str] = []  # columns whose values make a panel each
-    # A column whose values stand side by side, in a row for each panel; or several columns that do
-    # so, and layers call their values `_value`.
-    across: str | list[str] = ""
+    across: str = ""  # a column whose values stand side by side, in a row for each panel
     abreast: int = 0  # most panels in a row; 0 for the renderer's choice
     title: str = ""  # of a panel, with names of columns in braces; {panel} is the title without it
     style: str = ""  # the column that chooses colour, line and marker, and makes the legend
@@ -59,12 +57,11 @@ class Draw(Section):
     labels: dict[str, str] = {}  # texts for values of the style, panel and axis columns
     colours: dict[str, str] = {}  # of styles, by value
     layers: list[dict[str, Any]] = []  # marks, drawn in this order on every panel
-    x: dict[str, Any] = {}  # horizontal axis: label, scale, min, max, integer, ticks, reverse
+    x: dict[str, Any] = {}  # horizontal axis: label, scale, linear, min, max, integer, ticks
     y: dict[str, Any] = {}
     colour: dict[str, Any] = {}  # colour bar of a heat map: label, scale, limits, linear
     size: list[float] = []  # width and height of a panel, in inches
     share_y: bool = False  # all panels have one vertical axis
-    split_styles: bool = True  # styles are parted among several panels where one has too many
 
 
 class Output(Section):

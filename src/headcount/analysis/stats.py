@@ -39,6 +39,19 @@ def wilson(hits: float, trials: float) -> tuple[float, float]:
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
+def inequality(heads: np.ndarray, name: str) -> np.ndarray:
+    """Return a statistic of each row of heads. `largest` and `top`: over the mean, the sum."""
+    count, mean, ordered = heads.shape[1], heads.mean(axis=1), np.sort(heads)
+    return {
+        "variance": heads.var(axis=1),
+        "mean": mean,
+        "cv": heads.std(axis=1) / mean,
+        "gini": ordered @ (2 * np.arange(1, count + 1) - count - 1) / (count**2 * mean),
+        "largest": ordered[:, -1] / mean,
+        "top": ordered[:, -max(1, round(count / 8)) :].sum(axis=1) / (count * mean),
+    }[name]
+
+
 def mcnemar(first_only: int, second_only: int) -> float:
     """Return McNemar's exact two-sided p that two systems are right equally often.
 
@@ -80,14 +93,9 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float
     """Return Pearson's correlation of heads, or with `ranks` Spearman's, with interval and p.
 
     The interval is by bootstrap over heads. p is two-sided, by shuffling heads. All are missing if
-    a side is constant. Raises UserError for fewer than four heads.
+    a side is constant.
     """
     given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
-    if len(first) != len(second) or len(first) < 4:
-        sizes = f"found {len(first)} and {len(second)}"
-        raise UserError(
-            f"correlation: expected at least four heads, as many on both sides, {sizes}"
-        )
     sides = [pd.Series(values).rank().to_numpy() for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
         return (math.nan,) * 4

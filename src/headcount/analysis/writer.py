@@ -20,6 +20,8 @@ from headcount.base.files import write_json, write_text
 NONE = "–"  # the cell of a value that is not known
 _OPTIONS = ("where", "per", "optional")
 _NUMBER = re.compile(rf"[+−-]?\.?\d|< ?\d|{NONE}|$")
+
+
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
@@ -54,9 +56,7 @@ def mean(
 def mean_significant(values: pd.Series) -> str:
     """Return mean ± standard deviation with three significant digits below 1."""
     known = values.dropna().astype(float)
-    both = [known.mean(), known.std()][: len(known)]
-    shown = (f"{x:.2f}" if abs(x) >= 1 or x == 0 else f"{x:#.3g}" for x in both)
-    return " ± ".join(shown) or NONE
+    return " ± ".join(map(readable, [known.mean(), known.std()][: len(known)])) or NONE
 
 
 def percent(values: pd.Series, digits: int = 0) -> str:

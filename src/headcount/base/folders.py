@@ -11,10 +11,8 @@ MODEL_FILES = (DESCRIPTION, WEIGHTS)
 
 CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 """A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
-CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")
-"""Files of classifiers and tokenisers of that library, without code and pickles."""
-PRETRAINED_SOURCES = ("*.json", "*.safetensors", "*.spm", "*.model", "merges.txt")
-"""Files of a translation model and its subwords, without code and pickles."""
+PRETRAINED_SOURCES = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")
+"""Files of a model of that library and its subwords, without code and pickles."""
 ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
 """Parts of the labelled pairs of a corpus."""
 

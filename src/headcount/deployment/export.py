@@ -2,11 +2,11 @@
 
 import copy
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -14,11 +14,12 @@ from headcount.base.addresses import Head
 from headcount.base.files import check_apart, check_replaceable, read_json, whole_folder, write_json
 from headcount.base.folders import SEGMENTERS
 from headcount.model.removal import remove_heads
-from headcount.model.transformer import Transformer, first_device, parameter_count
+from headcount.model.transformer import Transformer, parameter_count
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
+Mask = Sequence[str | Path] | str | Path  # see `read_mask`
 _OWN_FACTS = ("format", "model", "src_size", "tgt_size", "joint", "sha256")
 _OWN_FACTS += ("kept_heads", "closed_layers")
 
@@ -28,7 +29,7 @@ class Deployed:
     """A model, its heads, and the folders of both."""
 
     model: Transformer
-    heads: list[Head]  # of the model, in flat order, by their addresses in the first model
+    originals: list[Head]  # of its heads in flat order: their addresses in the first model
     source: ModelFolder
     pair: PairFolder  # its subwords
 
@@ -37,9 +38,9 @@ class Deployed:
         cls,
         source: ModelFolder,
         pair: PairFolder,
-        mask: Sequence[str | Path] = (),
+        mask: Mask = (),
         device: str = "cpu",
-    ) -> "Deployed":
+    ) -> Self:
         """Return the model in a folder, without the heads of a `mask`, see `read_mask`.
 
         Raises UserError if the model was trained on other subwords than the pair's.
@@ -49,20 +50,15 @@ class Deployed:
         whole = cls(model, source.original_heads(model.grid), source, pair)
         return whole.without(mask) if mask else whole
 
-    def without(self, mask: Sequence[str | Path]) -> "Deployed":
-        """Return the model without the heads of a `mask`.
-
-        Addresses count anew from 0 in each layer. `heads` has the addresses in the first model.
-        """
+    def without(self, mask: Mask) -> Self:
+        """Return a smaller model without the heads. The others are numbered again in a layer."""
         kept = read_mask(mask, self.model.grid)
         smaller = remove_heads(self.model, torch.from_numpy(kept))
-        heads = [head for head, gate in zip(self.heads, kept, strict=True) if gate]
-        return Deployed(smaller, heads, self.source, self.pair)
+        heads = [head for head, gate in zip(self.originals, kept, strict=True) if gate]
+        return replace(self, model=smaller, originals=heads)
 
-    def on_cpu(self) -> "Deployed":
-        """Return the same on the CPU, a copy if the model is elsewhere."""
-        if first_device(self.model).type == "cpu":
-            return self
+    def on_cpu(self) -> Self:
+        """Return a copy on the CPU."""
         return replace(self, model=copy.deepcopy(self.model).cpu())
 
     def facts(self) -> dict[str, Any]:
@@ -73,7 +69,10 @@ class Deployed:
         grid = self.model.grid
         if "kept_heads" in source or grid.size < self.source.settings.grid.size:
             closed = [f"{kind}.{n}" for kind, n, at in grid.layers() if at.start == at.stop]
-            facts |= {"kept_heads": [head.name() for head in self.heads], "closed_layers": closed}
+            facts |= {
+                "kept_heads": [head.name() for head in self.originals],
+                "closed_layers": closed,
+            }
         return facts
 
 
@@ -85,19 +84,19 @@ class Form:
     """The format of a model for a program."""
 
     save: Callable[[Path], None]
+    subwords: Sequence[str]  # files of the pair that are copied beside it
     summary: str
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 def own_form(what: Deployed) -> Form:
     """Return the form of this project: a model with its subwords beside it."""
-
-    def save(part: Path) -> None:
-        ModelFolder(part).save(what.model, dict(what.model.named_parameters()), what.facts())
-        copy_segmenters(what, part, SEGMENTERS)
-
-    size = what.model.grid.size
-    return Form(save, f"{size} heads, none of them silent; as --model it needs no --bpe")
+    model, size = what.model, what.model.grid.size
+    return Form(
+        lambda part: ModelFolder(part).save(model, dict(model.named_parameters()), what.facts()),
+        SEGMENTERS,
+        f"{size} heads, none of them silent; as --model it needs no --bpe",
+    )
 
 
 def write_export(
@@ -122,15 +121,11 @@ def write_export(
     lines = [f"{out}: {form.summary}"]
     with whole_folder(out) as part:
         form.save(part)
+        for path in what.pair.files(form.subwords):
+            shutil.copyfile(path, part / path.name)
         heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
         files = sorted(path.name for path in part.iterdir())
         about = {"heads": heads, **form.facts, "files": files, "provenance": origin}
         write_json(part / MARK, about)
         lines += [str(check(part))] if check else []
     return "\n".join(lines)
-
-
-def copy_segmenters(what: Deployed, part: Path, names: Iterable[str]) -> None:
-    """Copy these files of the subwords."""
-    for path in what.pair.files(names):
-        shutil.copyfile(path, part / path.name)

@@ -2,8 +2,8 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,22 +31,16 @@ from headcount.store.pair_folder import PairFolder
 COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
 COLUMNS += ("sentences", "steps", "seconds")
 
-Clock = Callable[[], float]  # seconds since some moment
-Batches = list[list[Ids]]
+Work = tuple[Any, Callable[[], Any]]  # its name, and what is timed
 Contestant = TypeVar("Contestant")
 
 
-@dataclass(frozen=True, eq=False)
-class TimedModel:
+class TimedModel(NamedTuple):
     """A trained model, its run's name and the size of its weights, in bytes."""
 
     name: str
     model: Transformer
     file_bytes: int
-
-    def cells(self) -> list[Any]:
-        """Return name, heads left, parameters, bytes."""
-        return [self.name, self.model.grid.size, parameter_count(self.model), self.file_bytes]
 
 
 def write_speed(
@@ -57,16 +51,12 @@ def write_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time the models in these folders, by run, see `write_times`.
-
-    Raises UserError if a model was trained on another vocabulary.
-    """
-    for folder in models.values():
+    """Time the models in these folders, by run, see `write_times`."""
+    timed = []
+    for name, folder in models.items():
         folder.check(pair)
-    timed = [
-        TimedModel(name, folder.load(decode.device), folder.weights.stat().st_size)
-        for name, folder in models.items()
-    ]
+        model = folder.load(decode.device)
+        timed.append(TimedModel(name, model, folder.weights.stat().st_size))
     write_times(timed, pair, settings, decode, out, origin)
 
 
@@ -82,8 +72,7 @@ def write_share_speed(
 ) -> None:
     """Time a model with all heads, and without each share of `ablation.timed`, see `write_times`.
 
-    The least important heads are really removed. The name of a model is its percentage of removed
-    heads, rounded up to whole heads. Raises UserError if the importance is another model's.
+    The name of a model is its percentage of removed heads, rounded up to whole heads.
     """
     folder.check(pair)
     whole = folder.load(decode.device)
@@ -109,19 +98,16 @@ def write_times(
     """Time models, which take turns, and write one measurement a row as CSV.
 
     Phase `decode` is a whole translation by beam search and includes phase `encode`. `steps` are
-    summed over sentences: steps of the search, and 1 a sentence for `encode`. A JSON beside `out`
-    has search, threads, device, sentences and `origin`. Raises UserError if the dev set has too few
-    sentences.
+    summed over sentences: steps of the search, and 1 a sentence for `encode`. Raises UserError if
+    the dev set has too few sentences.
     """
-    if not settings.batch_sizes:
-        raise UserError("speed.batch_sizes: expected numbers of sentences, found none")
     sources = read_sources(pair, settings.sentences, decode.max_source)
-    if len(sources) < max(settings.batch_sizes):
+    if not 0 < max(settings.batch_sizes, default=0) <= len(sources):
         raise UserError(
-            f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
-            f"{pair.texts('dev')[0]} that are timed, found {max(settings.batch_sizes)}"
+            f"speed.batch_sizes: expected numbers up to {len(sources)}, the sentences of "
+            f"{pair.texts('dev')[0]} that are timed, found {settings.batch_sizes}"
         )
-    rows = measure(timed, sources, settings, decode, prefix=pair.prefix())
+    rows = measure(timed, sources, settings, decode, pair.prefix())
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
     facts["sentences"] = len(sources)
@@ -130,12 +116,9 @@ def write_times(
 
 def read_sources(pair: PairFolder, sentences: int, longest: int) -> list[Ids]:
     """Return the first sentences of the dev set that are not empty, cut to the longest source."""
-    vocabulary, path = pair.vocabulary("src"), pair.texts("dev")[0]
-    lines = (vocabulary.ids(line.split()) for line in clean_lines(path))
-    sources = [ids[:longest] for ids in lines if ids][:sentences]
-    if not sources:
-        raise UserError(f"{path}: expected a sentence to time models with, found none")
-    return sources
+    vocabulary = pair.vocabulary("src")
+    lines = (vocabulary.ids(line.split()) for line in clean_lines(pair.texts("dev")[0]))
+    return [ids[:longest] for ids in lines if ids][:sentences]
 
 
 def measure(
@@ -143,54 +126,40 @@ def measure(
     sources: list[Ids],
     settings: SpeedSettings,
     decode: DecodeSettings,
-    clock: Clock = time.perf_counter,
     prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
-    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
-
-    `prefix`: see `translate`.
-    """
-    batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
-    works = {
-        timed: {
-            (phase, size): _work(timed.model, phase, of_size, decode, prefix)
-            for size, of_size in batches.items()
-            for phase in ("encode", "decode")
-        }
-        for timed in models
-    }
+    """Return one measurement a row, the cells of `COLUMNS`: rounds, then models, sizes, phases."""
+    works = []
+    for name, model, file_bytes in models:
+        cells, of_model = (name, model.grid.size, parameter_count(model), file_bytes), []
+        for size in settings.batch_sizes:
+            batches = cut_batches(sources, size)
+            encoding = partial(_encode, model, batches)
+            search = partial(_search, model, batches, decode, prefix)
+            of_model += [((*cells, "encode", size), encoding), ((*cells, "decode", size), search)]
+        works.append(of_model)
     device = first_device(models[0].model).type
     return [
-        [*timing.of.cells(), *timing.work, timing.repeat, len(sources), *timing[3:]]
-        for timing in time_in_turns(works, settings.repeats, device, clock)
-        if timing.repeat
+        [*cells, repeat, len(sources), steps, seconds]
+        for cells, repeat, steps, seconds in time_in_turns(works, settings.repeats, device)
     ]
 
 
-class Timing(NamedTuple):
-    """One measurement. Round 0 only warms up."""
-
-    repeat: int
-    of: Any
-    work: Any
-    result: Any
-    seconds: float
-
-
 def time_in_turns(
-    works: Mapping[Any, Mapping[Any, Callable[[], object]]],
-    repeats: int,
-    device: str = "cpu",
-    clock: Clock = time.perf_counter,
-) -> Iterator[Timing]:
-    """Time the works of each contestant, who take turns, and wait for the GPU after each work."""
-    for repeat, contestant in take_turns(list(works), repeats, warm_up=1):
-        for name, work in works[contestant].items():
-            start = clock()
+    contestants: Sequence[Sequence[Work]], repeats: int, device: str = "cpu"
+) -> Iterator[tuple[Any, int, Any, float]]:
+    """Time the works of contestants, who take turns, after a round that only warms up.
+
+    Yield a work's name, number of the round, result and seconds, with the end of a GPU's work.
+    """
+    for repeat, works in take_turns(contestants, repeats, warm_up=1):
+        for name, work in works:
+            start = time.perf_counter()
             result = work()
             if device == "cuda":
                 torch.cuda.synchronize()
-            yield Timing(repeat, contestant, name, result, clock() - start)
+            if repeat:
+                yield name, repeat, result, time.perf_counter() - start
 
 
 def take_turns(
@@ -207,31 +176,28 @@ def take_turns(
             yield number + 1, contestant
 
 
-def cut_batches(sources: list[Ids], size: int) -> Batches:
+def cut_batches(sources: list[Ids], size: int) -> list[list[Ids]]:
     """Return the sources by length, longest first, in batches of `size` or, at last, smaller."""
     ordered = sorted(sources, key=len, reverse=True)
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def _work(
-    model: Transformer, phase: str, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
-) -> Callable[[], int]:
-    """Return the timed function, which returns steps. Both phases have all of torch's threads."""
-    device = first_device(model)
+@torch.inference_mode()
+def _encode(model: Transformer, batches: list[list[Ids]]) -> int:
+    """Encode with all of torch's threads, and return a step for every sentence."""
+    for batch in batches:
+        model.encode(pad_sources(batch).to(first_device(model)))
+    return sum(map(len, batches))
 
-    @torch.inference_mode()
-    def encode() -> int:
-        for batch in batches:
-            model.encode(pad_sources(batch).to(device))
-        return sum(map(len, batches))
 
-    @torch.inference_mode()
-    def search() -> int:
-        with frozen_weights():
-            done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
-        return sum(translation.steps for batch in done for translation in batch)
-
-    return encode if phase == "encode" else search
+@torch.inference_mode()
+def _search(
+    model: Transformer, batches: list[list[Ids]], decode: DecodeSettings, prefix: Sequence[int]
+) -> int:
+    """Translate with all of torch's threads, and return the steps of all sentences."""
+    with frozen_weights():
+        done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
+    return sum(translation.steps for batch in done for translation in batch)
 
 
 IMPORTANCE_COLUMNS = ("work", "repeat", "sentences", "seconds")
@@ -247,23 +213,20 @@ def write_importance_speed(
 ) -> None:
     """Time importance and training on the same batches, and write one measurement a row.
 
-    Both use the first `speed.sentences` pairs on which importance is measured. A JSON beside `out`
-    has threads, device, and `origin`. Raises UserError if the text has fewer than two sentence
-    pairs or the model another vocabulary.
+    Both use the first `speed.sentences` pairs on which importance is measured.
     """
     folder.check(pair)
     drawn = read_drawn(pair, settings)
-    text = drawn.part(range(min(len(drawn), speed.sentences)))
+    text = drawn.part(range(len(drawn))[: speed.sentences])
     model = folder.load(settings.device)
     device = first_device(model).type
-    works = {
-        "importance": {"all": lambda: measure_importance(model, text, settings)},
-        "training": {"all": epoch_of(model, text, settings.batch_tokens)},
-    }
+    works = [
+        [("importance", lambda: measure_importance(model, text, settings))],
+        [("training", epoch_of(model, text, settings.batch_tokens))],
+    ]
     rows = [
-        [timing.of, timing.repeat, len(text), timing.seconds]
-        for timing in time_in_turns(works, speed.repeats, device)
-        if timing.repeat
+        [name, repeat, len(text), seconds]
+        for name, repeat, _, seconds in time_in_turns(works, speed.repeats, device)
     ]
     facts = {"threads": speed.threads, "device": device, "provenance": origin}
     write_result(out, IMPORTANCE_COLUMNS, rows, facts)

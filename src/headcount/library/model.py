@@ -1,6 +1,9 @@
 """A translation model for Python programs, with lists in place of files."""
 
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +14,16 @@ from torch import Tensor
 from headcount.ablation.masked_bleu import MaskedModel
 from headcount.ablation.masking import resamples_for
 from headcount.base.errors import UserError
-from headcount.base.files import sha256
+from headcount.base.files import check_apart, sha256
 from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
+from headcount.data.bpe import Segmenter
 from headcount.data.lines import LineTally, references
 from headcount.data.text import clean
-from headcount.deployment.export import Deployed, own_form, write_export
+from headcount.deployment.export import Deployed, Mask, own_form, write_export
 from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import Score, score_corpus
@@ -27,9 +31,9 @@ from headcount.scoring.bootstrap import Difference
 from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.score import mean_loss
 
-Mask = Sequence[str | Path] | str | Path  # see `read_mask`
 _DECODE, _IMPORTANCE = DecodeSettings(), ImportanceSettings()
 
 
@@ -41,24 +45,50 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
     """
     source = ModelFolder(Path(folder))
     pair = source.pair(subwords and Path(subwords))
-    return Model(Deployed.open(source, pair, device=device))
+    return Model.open(source, pair, device=device)
 
 
-class Model:
+def import_pretrained(
+    folder: str | Path,
+    src_lang: str,
+    tgt_lang: str,
+    out: str | Path,
+    codes: Sequence[str | None] = (None, None),
+    device: str = "auto",
+) -> "Model":
+    """Write a model of Hugging Face's library as one of ours, with its subwords, and load it.
+
+    `codes`: the model's codes of both languages, where they are not their names. Raises UserError
+    for a model that ours cannot express, and for damaged or missing files.
+    """
+    from headcount_hf.pretrained import imports, segment  # need the packages of an extra
+
+    theirs, none = Path(folder), (Path(os.devnull),) * 2  # without text
+    check_apart(Path(out), [theirs])
+    with tempfile.TemporaryDirectory() as work:
+        pieces, model = Path(work, "pieces"), Path(work, "model")
+        segment.segment_pretrained(theirs, (src_lang, tgt_lang), none, none, pieces, codes)
+        origin = origin_of(imports.imported_files(theirs))
+        imports.write_imported(theirs, PairFolder(pieces), model, origin)
+        load(model, pieces, "cpu").save(out)
+    return load(out, device=device)
+
+
+class Model(Deployed):
     """A translation model with its segmenters, from `load` or `headcount.import_pretrained`.
 
     Text is a list of plain lines, one sentence in a line. A mask names masked heads by their
     addresses, `<kind>.<layer>.<head>` counted from 0, or files with addresses.
     """
 
-    def __init__(self, what: Deployed):
-        self._what = what
-        self._sides = what.pair.segmenters()
+    @cached_property
+    def _sides(self) -> tuple[Segmenter, Segmenter]:
+        return self.pair.segmenters()
 
     @property
     def module(self) -> Transformer:
         """The PyTorch module."""
-        return self._what.model
+        return self.model
 
     @property
     def settings(self) -> ModelSettings:
@@ -73,7 +103,7 @@ class Model:
     @property
     def first_heads(self) -> list[str]:
         """Addresses of the same heads in the original model, before heads were removed."""
-        return [head.name() for head in self._what.heads]
+        return [head.name() for head in self.originals]
 
     def mask(self, mask: Mask) -> np.ndarray:
         """Return the multipliers of heads, [heads], 0 for a masked head."""
@@ -139,16 +169,12 @@ class Model:
         differences = masked.compare(texts, list(sets.values()), resamples_for(self.module.grid))
         return {name: differences[silent] for name, silent in sets.items()}
 
-    def without(self, mask: Mask) -> "Model":
-        """Return a smaller model without the heads. The others are numbered again in a layer."""
-        return Model(self._what.without(mask))
-
     def save(self, out: str | Path) -> str:
         """Write a folder that `load` and every command accept, and return a summary.
 
         Raises UserError if something else than an earlier export is there.
         """
-        what = self._what.on_cpu()
+        what = self.on_cpu()
         return write_export(what, own_form(what), Path(out), self._origin())
 
     def export(self, out: str | Path, to: str, pretrained: str | Path | None = None) -> str:
@@ -159,14 +185,13 @@ class Model:
         from headcount_hf.export.export import export_model  # needs the packages of an extra
 
         theirs = pretrained and Path(pretrained)
-        return export_model(self._what, to, theirs, Path(out), self._origin())
+        return export_model(self, to, theirs, Path(out), self._origin())
 
     def _origin(self) -> dict[str, Any]:
-        return origin_of([*self._what.source.files, *self._what.pair.files()])
+        return origin_of([*self.source.files, *self.pair.files()])
 
     def _multiplier(self, mask: Mask) -> Tensor | None:
-        multiplier = self.mask(mask)
-        return None if (multiplier == 1).all() else torch.from_numpy(multiplier)
+        return torch.from_numpy(self.mask(mask)) if mask else None
 
     def _silent(self, mask: Mask) -> Heads:
         """Return places of masked heads. Raises UserError for gates between 0 and 1."""

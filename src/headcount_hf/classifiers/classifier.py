@@ -31,6 +31,7 @@ from headcount.base.settings.heads import AblationSettings, ClassifierSettings, 
 from headcount.base.settings.section import nearest
 from headcount.data.entailment import Example, read_pairs
 from headcount.model.machine import pick_device
+from headcount.model.transformer import first_device
 from headcount.scoring.bootstrap import compare_classifiers
 from headcount_hf.classifiers.classifier_files import LONGEST, read_classifier
 from headcount_hf.hooks.multiplied import HookedEncoder
@@ -85,7 +86,7 @@ class Classifier:
         self, pairs: Sequence[Example], silent: Heads = (), batch: int = 32
     ) -> np.ndarray:
         """Return mean |∂L/∂ξ| at ξ = 1 over pairs, [heads], in nats (Michel et al. 2019)."""
-        gold = torch.from_numpy(self.gold(pairs)).to(self.encoder.device)
+        gold = torch.from_numpy(self.gold(pairs)).to(first_device(self.encoder))
         total = np.zeros(self.encoder.grid.size)
         self.encoder.model.requires_grad_(False)
         for places, inputs in self._batches(pairs, batch):
@@ -99,7 +100,7 @@ class Classifier:
         return total / len(pairs)
 
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
-        with self.encoder.multiplied(multiplier.to(self.encoder.device)):
+        with self.encoder.multiplied(multiplier.to(first_device(self.encoder))):
             return self.encoder.model(**inputs).logits
 
     def _batches(
@@ -112,7 +113,7 @@ class Classifier:
             texts = [[pairs[n].first for n in places], [pairs[n].second for n in places]]
             options = {"padding": True, "truncation": True, "max_length": LONGEST}
             inputs = self.tokeniser(*texts, return_tensors="pt", **options)
-            yield places, dict(inputs.to(self.encoder.device))
+            yield places, dict(inputs.to(first_device(self.encoder)))
 
 
 def write_classifier_ablation(
@@ -174,18 +175,14 @@ def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
     known, named = ([label.lower() for label in labels] for labels in (known, named))
     # The library's name of a label without a name.
     nameless = all(re.fullmatch(r"label_\d+", label) for label in known)
-    if not named and nameless:
+    if nameless:
+        fits = len(set(named)) == len(named) == len(known)
+    else:
+        fits = not named or sorted(named) == sorted(known)
+    if not fits:
         raise UserError(
-            f"--labels: the model's labels are {', '.join(known)}; name them in this order, such "
-            "as --labels contradiction neutral entailment"
+            f"--labels: expected a name for every label of the model, {', '.join(known)}, in this "
+            "order, such as --labels contradiction neutral entailment, found "
+            f"{', '.join(named) or 'none'}"
         )
-    if named and (len(named) != len(known) or len(set(named)) < len(named)):
-        raise UserError(
-            f"--labels: expected {len(known)} different names, one for every one of "
-            f"{', '.join(known)}; found {', '.join(named)}"
-        )
-    for label in named:
-        if not nameless and label not in known:
-            hint = nearest(label, known)
-            raise UserError(f"--labels: the model has no label {label!r}; {hint}")
     return {label: number for number, label in enumerate(named or known)}

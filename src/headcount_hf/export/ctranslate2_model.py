@@ -173,6 +173,8 @@ def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Sear
 class CTranslate2Search(Exported):
     """A model in CTranslate2 on the CPU, where every thread takes whole batches."""
 
+    weights = "model.bin"
+
     def __init__(
         self,
         folder: Path,

@@ -12,7 +12,6 @@ from headcount.model.machine import batches_of
 from headcount.search.sources import longest_outputs, search_batches
 
 Sides = tuple[AnySegmenter, AnySegmenter]  # segmenters of source and target
-Rows = tuple[list[int], list[int]]  # of source and target: their word for every id of ours
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,8 @@ class Best:
 class Exported(ABC):
     """A model in its own program on the CPU, with our ids."""
 
+    weights: str  # name of their file
     facts: dict[str, Any]  # program and its settings, for records
-    own_sides: Sides | None = None
-    """The tokeniser in the model's folder as segmenters with our ids, None without one."""
 
     def __init__(self, sides: Sides, settings: DecodeSettings, positions: int):
         """Remember segmenters, settings and the number of positions."""
@@ -63,6 +61,3 @@ class Exported(ABC):
     @abstractmethod
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
         """Return the log-probability of every target with its end, in nats."""
-
-
-OpenExported = Callable[[DecodeSettings], Exported]

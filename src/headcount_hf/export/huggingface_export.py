@@ -16,13 +16,11 @@ from torch import nn
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
-from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount_hf.export.ctranslate2_model import POSITIONS
-from headcount_hf.export.exported import Rows
 from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
 from headcount_hf.pretrained.library import (
     SEQ2SEQ,
@@ -33,15 +31,14 @@ from headcount_hf.pretrained.library import (
 )
 from headcount_hf.pretrained.pieces import read_pieces
 from headcount_hf.pretrained.segment import GENERATION
-from headcount_hf.pretrained.weights import fill_theirs
+from headcount_hf.pretrained.weights import Rows, fill_theirs
 
 
 @dataclass(frozen=True)
 class HuggingFaceForm:
-    """A model of the library, and its word for every id of ours."""
+    """A model of the library, with the heads of ours."""
 
     theirs: nn.Module
-    rows: Rows
     silent: int  # heads
     pretrained: Path | None = None  # folder with the tokeniser
     start: int | None = None  # new word that translations begin with
@@ -52,7 +49,7 @@ class HuggingFaceForm:
         if self.pretrained is None:
             return
         (folder / GENERATION).unlink(missing_ok=True)  # the makers' file is copied, if any
-        for path in input_files(self.pretrained, PRETRAINED_SOURCES):
+        for path in input_files(self.pretrained):
             if path.name != CONFIG and ".safetensors" not in path.name:
                 shutil.copyfile(path, folder / path.name)
         if self.start is not None:
@@ -95,16 +92,10 @@ def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
     config = Config.model_validate(values | {"folder": Path(), "model_type": kind})
     rows = tuple(list(range(table.num_embeddings)) for table in _embeddings(model))
     fill_theirs(theirs, whole, config, rows)
-    theirs.generation_config = library.GenerationConfig(
-        decoder_start_token_id=BOS,
-        pad_token_id=PAD,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        suppress_tokens=[PAD, BOS],
-        max_length=POSITIONS,
-        num_beams=DecodeSettings().beam,
+    theirs.generation_config.update(
+        suppress_tokens=[PAD, BOS], max_length=POSITIONS, num_beams=DecodeSettings().beam
     )
-    return HuggingFaceForm(theirs, rows, silent)
+    return HuggingFaceForm(theirs, silent)
 
 
 def form_of_imported(
@@ -117,38 +108,23 @@ def form_of_imported(
     """
     config = Config.read(folder)
     _check_imported(model, config)
-    ids, rows, start = _words(model, config, rows)
+    ids, start = _words(model, config, rows)
     theirs = open_whole(folder)
     if start is not None:
-        theirs = _with_word(theirs, config, start, len(ids[1]))
+        theirs.config.decoder_start_token_id = start
+        theirs.resize_token_embeddings(len(ids[1]), mean_resizing=False)
     theirs.generation_config = type(theirs.generation_config)()  # the makers' file is copied
     whole, silent = _with_all_heads(model, heads, config.encoder_attention_heads)
     fill_theirs(theirs, whole, config, ids)
-    return HuggingFaceForm(theirs, rows, silent, folder, start)
+    return HuggingFaceForm(theirs, silent, folder, start)
 
 
-def _with_word(theirs: nn.Module, config: Config, start: int, words: int) -> nn.Module:
-    """Return their model with room for one more word, with which translations begin."""
-    theirs.config.decoder_start_token_id = start
-    shared = config.share_encoder_decoder_embeddings
-    for key in ("vocab_size", "decoder_vocab_size")[not shared :]:
-        if hasattr(theirs.config, key):
-            setattr(theirs.config, key, words)
-    larger = type(theirs)(theirs.config).eval()
-    shapes = {name: weight.shape for name, weight in larger.state_dict().items()}
-    old = theirs.state_dict().items()
-    larger.load_state_dict({n: w for n, w in old if w.shape == shapes[n]}, strict=False)
-    return larger
-
-
-def _words(
-    model: Transformer, config: Config, rows: Rows
-) -> tuple[tuple[list[int], list[int]], Rows, int | None]:
-    """Return our id of each of their words, the rows, and the new word if one is needed.
+def _words(model: Transformer, config: Config, rows: Rows) -> tuple[Rows, int | None]:
+    """Return our id of each of their words, and the new word if one is needed.
 
     Our start of translations is a copy of a word. Once it was trained, it needs a word of its own,
-    which a bias keeps out of translations. The id of this word is the first without a piece, so
-    that the tokenizer can have it, and unused rows of the embedding move behind it.
+    which a bias keeps out of translations: the first without a piece, so that the tokenizer can
+    have it. A row that only filled the embedding up is replaced.
     """
     # Our id of each of their words, which is never BOS.
     places = [[place for place in range(len(side)) if place != BOS] for side in rows]
@@ -161,19 +137,14 @@ def _words(
             "this model's were trained apart; take --to ctranslate2"
         )
     if torch.equal(tables[1][BOS], tables[1][tgt[rows[1][BOS]]]):
-        return (src, tgt), rows, None
-    if not config.family.output_bias:
+        return (src, tgt), None
+    if not (config.family.output_bias and shared):
         raise UserError(
-            f"{config.path}: model_type: expected one with an output bias, found "
-            f"{config.model_type!r}: it would generate the trained start of translations as a "
-            "word; take --to ctranslate2"
+            f"{config.path}: expected one embedding for both sides, and an output bias that keeps "
+            "the trained start of translations out of them; take --to ctranslate2"
         )
-    start = read_pieces(config).first_free
-    tgt += [BOS] * (start - len(tgt))  # unused, where sources have more words
-    moved = [[row + (row >= start) for row in side] for side in rows]
-    moved[1][BOS] = start
-    sides = (moved[0] if shared else rows[0]), moved[1]
-    return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
+    start = 1 + max(max(side.ids.values()) for side in read_pieces(config).sides)
+    return (src, [*tgt[:start], BOS, *tgt[start + 1 :]]), start
 
 
 def _with_all_heads(
@@ -236,17 +207,16 @@ def _check_ours(model: Transformer, kind: str) -> None:
 
 def _check_imported(model: Transformer, config: Config) -> None:
     """Raise UserError unless a model has the shape that importing the folder gives."""
-    wrong = other_sizes(config, model.settings, ("heads", "d_head"))
     sizes = tuple(table.num_embeddings - 1 for table in _embeddings(model))
     apart = model.own_src_embedding is not None
     expected_apart = apart or not config.share_encoder_decoder_embeddings  # a shared one may be two
-    for name, theirs, ours in (
+    pairs = (
         ("width of a head", config.settings().head_width, model.settings.head_width),
         ("embeddings apart", expected_apart, apart),
         ("words of both sides", config.vocabulary_sizes, sizes),
-    ):
-        wrong = wrong or (f"{name}: {theirs}, found {ours}" if theirs != ours else "")
-    if wrong:
+    )
+    more = [f"{name}: {theirs}, found {ours}" for name, theirs, ours in pairs if theirs != ours]
+    if wrong := other_sizes(config, model.settings, ("heads", "d_head")) or "; ".join(more):
         raise UserError(
             f"{config.path}: expected a model of its sizes, which are {wrong}; take the folder "
             "that the model was imported from"

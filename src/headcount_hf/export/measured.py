@@ -24,13 +24,12 @@ from headcount.search.translation import Search, open_own_search, translate_line
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search
-from headcount_hf.export.exported import Sides
-from headcount_hf.export.huggingface_search import HuggingFaceSearch, open_by_tokeniser
+from headcount_hf.export.exported import Exported, Sides
+from headcount_hf.export.huggingface_search import HuggingFaceSearch
+from headcount_hf.pretrained.imports import their_words
 
 COLUMNS = ("model", "program", "heads", "bleu", "megabytes", "sentences_per_s", "low", "high")
 COLUMNS += ("repeats", "sentences", "signature")
-
-_CTRANSLATE2 = "model.bin"
 
 
 class Measured(NamedTuple):
@@ -53,8 +52,7 @@ def write_measured(
 ) -> list[list[Any]]:
     """Measure models on source and references `texts`, write rows as CSV, and return them.
 
-    A JSON beside `out` has settings, all times, and `origin`. All models translate on the CPU with
-    the same beam and without length penalty, whose formulas differ. `bpe`: see `open_models`.
+    They translate on the CPU with the same beam, and without length penalty, whose formulas differ.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
@@ -64,15 +62,15 @@ def write_measured(
             "many on both sides, and at least one"
         )
     models, target = open_models(folders, bpe, plain)
-    tasks = (partial(translate_lines, model.search, sources) for model in models)
-    works = {place: {"all": task} for place, task in enumerate(tasks)}
+    works = [
+        [(place, partial(translate_lines, m.search, sources))] for place, m in enumerate(models)
+    ]
     timings = list(time_in_turns(works, repeats))
-    spelt = list(map(target.normalise, references))
-    rows, seconds = [], {}
+    spelt, rows, seconds = list(map(target.normalise, references)), [], {}
     for place, model in enumerate(models):
-        own = [timing for timing in timings if timing.of == place]
-        times = [timing.seconds for timing in own if timing.repeat]
-        score = score_corpus(own[0].result[0], spelt, target.language)[0]
+        times = [timing[3] for timing in timings if timing[0] == place]
+        lines = next(timing[2][0] for timing in timings if timing[0] == place)
+        score = score_corpus(lines, spelt, target.language)[0]
         name, program = model.folder.as_posix(), model.search.facts["engine"]
         cells = [score.score, model.weights.stat().st_size / 1e6, *speed(len(sources), times)]
         cells += [repeats, len(sources), score.signature]
@@ -89,8 +87,8 @@ def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str,
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
         return mean, "", ""
-    half = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
-    return mean, float(mean / np.exp(half)), float(mean * np.exp(half))
+    low, high = np.exp(stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs)))
+    return mean, float(low), float(high)
 
 
 def open_models(
@@ -113,23 +111,30 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
     if (folder / DESCRIPTION).is_file():
         search = open_own_search(ModelFolder(folder), pair, (), decode)
         return Measured(folder, search, folder / OUR_WEIGHTS, search.model.grid.size)
+    search = open_exported(folder, pair, sides, decode)
+    heads = _facts(folder).get("heads")
+    weights = folder / search.weights
+    return Measured(folder, search, weights, sum(map(sum, heads.values())) if heads else "")
+
+
+def open_exported(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Exported:
+    """Return an exported folder in its program. Raises UserError for the subwords of another."""
     _check_subwords(folder, pair)
-    about = read_json(folder / MARK) if (folder / MARK).is_file() else {}
-    positions = about.get("positions", POSITIONS)
-    heads = sum(map(sum, about["heads"].values())) if "heads" in about else ""
-    if (folder / _CTRANSLATE2).is_file():
-        search = CTranslate2Search(folder, sides, decode, positions)
-        return Measured(folder, search, folder / _CTRANSLATE2, heads)
+    positions = _facts(folder).get("positions", POSITIONS)
+    if (folder / CTranslate2Search.weights).is_file():
+        return CTranslate2Search(folder, sides, decode, positions)
     if not (folder / WEIGHTS).is_file():
-        raise UserError(
-            f"{folder}: expected a model, {DESCRIPTION}, {_CTRANSLATE2} or {WEIGHTS}, found none"
-        )
+        expected = f"{DESCRIPTION}, {CTranslate2Search.weights} or {WEIGHTS}"
+        raise UserError(f"{folder}: expected a model, {expected}, found none")
     if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
-        search = HuggingFaceSearch(folder, sides, decode, positions, rows)
     else:
-        search = open_by_tokeniser(folder, sides, decode)
-    return Measured(folder, search, folder / WEIGHTS, heads)
+        rows = their_words(folder, pair, exact=False)
+    return HuggingFaceSearch(folder, sides, decode, positions, rows)
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    return read_json(folder / MARK) if (folder / MARK).is_file() else {}
 
 
 def _check_subwords(folder: Path, pair: PairFolder) -> None:

@@ -22,21 +22,13 @@ from headcount.search.sources import search_batches
 from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
 from headcount_hf.pretrained.families import check_languages
 from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole
-from headcount_hf.pretrained.pieces import check_legacy
+from headcount_hf.pretrained.pieces import named_languages
 from headcount_hf.pretrained.segment import check_forced
 
+_GENERATE = GenerateSettings()
 _BEGINS = "decoder_start_token_id"
 _ALWAYS = {"early_stopping": False, "do_sample": False}
 """Search settings that the model's folder cannot change."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """Languages and task for a model of several, empty where it needs none."""
-
-    source: str = ""  # its name of the source language, such as eng_Latn
-    target: str = ""
-    prefix: str = ""  # before every source, such as "translate English to German: "
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,9 @@ class HookedFolder:
     """A model and its tokeniser, as the library saves them."""
 
     path: Path
-    languages: Told = Told()
+    source: str = ""  # the model's name of the source language, such as eng_Latn, if it has several
+    target: str = ""
+    prefix: str = ""  # before every source, such as "translate English to German: "
 
     @property
     def files(self) -> list[Path]:
@@ -61,11 +55,9 @@ class HookedFolder:
         """Tokeniser and model, in fp32."""
         if not self.path.is_dir():
             raise self._fault("expected a folder, found none")
-        both = {"src_lang": self.languages.source, "tgt_lang": self.languages.target}
-        named = {key: name for key, name in both.items() if name}
-        theirs, tokeniser = open_whole(self.path), open_tokeniser(self.path, **named)
-        check_legacy(self.path, tokeniser)
-        self._check_languages(tokeniser, named)
+        theirs = open_whole(self.path)
+        tokeniser = open_tokeniser(self.path, **named_languages((self.source, self.target)))
+        self._check_languages(tokeniser)
         words, rows = len(tokeniser), theirs.get_input_embeddings().num_embeddings
         if words > rows:
             raise self._fault(f"expected a tokeniser of at most {rows} subwords, found {words}")
@@ -78,30 +70,28 @@ class HookedFolder:
 
     def load(self, device: str = "auto") -> HookedSeq2Seq:
         """Return the model, in evaluation mode. Raises UserError for a folder that does not fit."""
-        place = pick_device(device)
-        return self._loaded[1].to(place)
+        return self._loaded[1].to(pick_device(device))
 
-    def check(self, texts: "HookedTexts | None" = None) -> None:
+    def check(self, texts: "HookedInputs | None" = None) -> None:
         """Raise UserError where the mask of one sentence acts on another one."""
         self._loaded[1].check(self.text([""], ["a"]))
 
     def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
         """Return pairs of lines, with all ids that the tokeniser adds."""
-        said, start = self._ids("text_target", targets), None
-        if _BEGINS in self.target_options():
-            # The tokeniser puts the start of the target behind its end.
-            start, said = self.target_options()[_BEGINS], [ids[:-1] for ids in said]
+        said, start = self._ids("text_target", targets), self.target_options().get(_BEGINS)
+        if start is not None:  # the tokeniser puts it behind the end
+            said = [ids[:-1] for ids in said]
         return self._loaded[1].text(self.sources(sources), said, start)
 
     def sources(self, lines: Sequence[str]) -> list[Ids]:
         """Return the ids of source lines."""
-        return self._ids("text", [self.languages.prefix + line for line in lines])
+        return self._ids("text", [self.prefix + line for line in lines])
 
     def target_options(self) -> dict[str, int]:
         """Return arguments of the search for the target language."""
-        if not self.languages.target:
+        if not self.target:
             return {}
-        language = _languages(self.tokeniser)[self.languages.target]
+        language = _languages(self.tokeniser)[self.target]
         (empty,) = self._ids("text_target", [""])
         # The first word of every target, or, in mBART, the start before it.
         return {"forced_bos_token_id" if empty[0] == language else _BEGINS: language}
@@ -110,31 +100,29 @@ class HookedFolder:
         """Return the ids of lines of a side, `text` or `text_target` in the tokeniser."""
         return self.tokeniser(**{side: list(lines)})["input_ids"] if lines else []
 
-    def _check_languages(self, tokeniser: Any, named: Mapping[str, str]) -> None:
+    def _check_languages(self, tokeniser: Any) -> None:
         """Raise UserError for languages that are missing, needless, unknown or contradicted."""
-        several = hasattr(tokeniser, "src_lang")
-        if several and len(named) < 2:
-            raise self._fault("expected --src-code and --tgt-code, such as eng_Latn and deu_Latn")
-        if named and not several:
+        several, named = hasattr(tokeniser, "src_lang"), [*filter(None, (self.source, self.target))]
+        if len(named) != (2 if several else 0):
             raise self._fault(
-                f"expected no --src-code or --tgt-code, found {', '.join(named.values())}; sources "
+                "expected --src-code and --tgt-code, such as eng_Latn and deu_Latn"
+                if several
+                else f"expected no --src-code or --tgt-code, found {', '.join(named)}; sources "
                 "may begin with a --prefix"
             )
         # Codes of a Marian stand before sources.
         codes = [name for name in getattr(tokeniser, "encoder", ()) if re.fullmatch(">>.+<<", name)]
-        if len(codes) > 1 and not self.languages.prefix.startswith(tuple(codes)):
+        if len(codes) > 1 and not self.prefix.startswith(tuple(codes)):
             raise self._fault(
                 f"expected a --prefix with the code of a target language, {codes[0]} or one of "
-                f"{len(codes) - 1} more, found {self.languages.prefix!r}"
+                f"{len(codes) - 1} more, found {self.prefix!r}"
             )
         known = _languages(tokeniser)
-        for name in named.values():
-            if name not in known:
-                some = ", ".join(sorted(known)[:12])
-                raise self._fault(f"expected a language such as {some}, found {name!r}")
+        if unknown := [name for name in named if name not in known]:
+            some = ", ".join(sorted(known)[:12])
+            raise self._fault(f"expected a language such as {some}, found {unknown[0]!r}")
         if named:
-            ids = {number: name for name, number in known.items()}
-            check_forced(self.path, ids, self.languages.target)
+            check_forced(self.path, {n: name for name, n in known.items()}, self.target)
 
     def _fault(self, words: str) -> UserError:
         return UserError(f"--model {self.path}: {words}")
@@ -149,36 +137,23 @@ def _languages(tokeniser: Any) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class HookedTexts:
-    """Pairs of text, `<split>.src` and `<split>.tgt` of a folder, for such a model."""
-
-    model: HookedFolder
-    path: Path
-
-    def texts(self, split: str) -> tuple[Path, Path]:
-        """Return source and target side of a split, plain text with a sentence a line."""
-        return self.path / f"{split}.src", self.path / f"{split}.tgt"
-
-    def read(self, split: str) -> TokenisedText:
-        """Return the pairs of a split, with the first of several references."""
-        source, target = self.texts(split)
-        src, tgt = list(clean_lines(source)), list(clean_lines(target))
-        if len(src) != len(tgt):
-            raise UserError(
-                f"{source} has {len(src)} lines, {target.name} has {len(tgt)}; expected as many on "
-                "both sides"
-            )
-        return self.model.text(src, [references(line)[0] for line in tgt])
-
-
-@dataclass(frozen=True)
 class HookedInputs(Inputs):
     """A model's folder, text for it, and settings of its search."""
 
     model: HookedFolder
     text: Path
-    pair: str  # its languages, as in en-de
-    generate: GenerateSettings
+    pair: str = ""  # its languages, as in en-de
+    generate: GenerateSettings = _GENERATE
+
+    def read(self, split: str) -> TokenisedText:
+        """Return the pairs of a split, with the first of several references."""
+        src, tgt = (list(clean_lines(path)) for path in self.texts(split))
+        if len(src) != len(tgt):
+            raise UserError(
+                f"{self.text}: {split}.src has {len(src)} lines, {split}.tgt has {len(tgt)}; "
+                "expected as many on both sides"
+            )
+        return self.model.text(src, [references(line)[0] for line in tgt])
 
     def files(self, tests: Iterable[str]) -> list[Path]:
         """Return the files that shape translations of these test sets."""
@@ -190,8 +165,7 @@ class HookedInputs(Inputs):
 
     def load(self) -> "HookedModel":
         """Return the model. Raises UserError for other languages, or as `HookedFolder.check`."""
-        named = self.model.languages
-        codes = named.source or None, named.target or None
+        codes = self.model.source, self.model.target
         check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()

@@ -4,8 +4,7 @@ It has a grid, attentions and losses of batches, so that it can replace our Tran
 measures. Letters in shapes: b sentences, q query and k key positions, h heads of the model.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.data.batches import Batch, Ids, ParallelText
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
-from headcount_hf.hooks.multiplied import find_outputs, multiplied_heads
+from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs
 
 Source = Ids | Tensor
 """Input of an encoder: ids, or features [channels, frames] of sound."""
@@ -67,12 +66,9 @@ class TokenisedText(ParallelText):
         part = self.part(pairs)
         src_lengths, tgt_lengths = part.lengths.tolist()
         real = torch.arange(max(tgt_lengths)) < torch.tensor(tgt_lengths)[:, None]
-        sides = (
-            stacked(side, self.pad).to(self.device) for side in (part.src, part.tgt_in, part.tgt)
-        )
-        real = real.flatten().nonzero().squeeze(1).to(self.device)
-        src, tgt_in, tgt_out = (side.to(self.device) for side in sides)
-        return Batch(pairs, src_lengths, tgt_lengths, src, tgt_in, tgt_out, real)
+        tensors = [stacked(side, self.pad) for side in (part.src, part.tgt_in, part.tgt)]
+        tensors.append(real.flatten().nonzero().squeeze(1))
+        return Batch(pairs, src_lengths, tgt_lengths, *(t.to(self.device) for t in tensors))
 
 
 def source_length(source: Source) -> int:
@@ -87,16 +83,7 @@ def stacked(sources: Sequence[Source], pad: int) -> Tensor:
     return pad_sequence([torch.tensor(ids, dtype=torch.long) for ids in sources], True, pad)
 
 
-@dataclass(frozen=True)
-class Joined:
-    """The heads of one layer, which enter its W_O."""
-
-    output: nn.Module
-    heads: int
-    d_head: int
-
-
-class HookedSeq2Seq(nn.Module):
+class HookedSeq2Seq(Hooked):
     """An encoder-decoder of Hugging Face's library whose heads can be multiplied.
 
     `multiplier`, wherever it is an argument, is flat in the order of `grid`: [heads], or
@@ -105,8 +92,6 @@ class HookedSeq2Seq(nn.Module):
 
     def __init__(self, model: nn.Module):
         """Find W_O of every layer. Raises UserError for an unknown architecture."""
-        super().__init__()
-        self.model = model
         joined = {kind: _joined(model, _PLACES[kind]) for kind in KINDS}
         if any(not layers or [*layers] != [*range(len(layers))] for layers in joined.values()):
             layers = ", ".join(f"{len(joined[kind])} of {kind}" for kind in KINDS)
@@ -116,20 +101,7 @@ class HookedSeq2Seq(nn.Module):
                 f"{type(model).__name__}: expected the attention of an encoder-decoder such as "
                 f"BART, T5, T5Gemma or Whisper, found {layers} (modules: {names})"
             )
-        self._joined = {kind: [*layers.values()] for kind, layers in joined.items()}
-        self.grid = HeadGrid({k: tuple(w.heads for w in ws) for k, ws in self._joined.items()})
-
-    def attentions(self) -> Iterator[tuple[str, int, Joined]]:
-        """Yield attention type, layer and W_O, in the flat order of the heads."""
-        for kind in KINDS:
-            for layer, joined in enumerate(self._joined[kind]):
-                yield kind, layer, joined
-
-    def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> AbstractContextManager[None]:
-        """Return a context with multiplied heads, as `multiplied_heads` does."""
-        layers = self.attentions()
-        spans = ((joined.output, self.grid.span(*place)) for *place, joined in layers)
-        return multiplied_heads(spans, multiplier, beams)
+        super().__init__(model, {kind: [*layers.values()] for kind, layers in joined.items()})
 
     def text(
         self, sources: Sequence[Source], targets: Sequence[Ids], start: int | None = None

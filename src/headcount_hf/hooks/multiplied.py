@@ -4,14 +4,15 @@ Letters in shapes: b sentences, q positions, h heads of the model, e width of on
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 
 # Names of W_O in BERT, RoBERTa, ELECTRA and similar models, and in DistilBERT.
@@ -25,22 +26,45 @@ def find_outputs(model: nn.Module, pattern: str) -> dict[int, str]:
     return {int(next(filter(None, match.groups()))): match.string for match in matches if match}
 
 
-@contextmanager
-def multiplied_heads(
-    outputs: Iterable[tuple[nn.Module, slice]], multiplier: Tensor | None, beams: int = 1
-) -> Iterator[None]:
-    """Multiply the output of every head before W_O in this context.
+@dataclass(frozen=True)
+class Joined:
+    """The heads of one layer, which enter its W_O."""
 
-    `outputs`: every W_O, with the place of its heads in the flat order. `multiplier` is [h] or
-    [b, h], where 0 equals zero columns in W_O, and None changes nothing. In a search with `beams`
-    hypotheses, sentence i has the rows from i · beams on. Raises ValueError for other rows.
-    """
-    with ExitStack() as hooks:
-        for output, span in outputs if multiplier is not None else ():
-            hook = partial(_multiply, multiplier[..., span], beams)
-            # First, so that other hooks see the multiplied input.
-            hooks.enter_context(output.register_forward_pre_hook(hook, prepend=True))
-        yield
+    output: nn.Module
+    heads: int
+    d_head: int
+
+
+class Hooked(nn.Module):
+    """A model of a library whose heads can be multiplied."""
+
+    def __init__(self, model: nn.Module, joined: Mapping[str, Sequence[Joined]]):
+        """`joined`: W_O of every layer by attention type."""
+        super().__init__()
+        self.model, self._joined = model, joined
+        self.grid = HeadGrid({k: tuple(w.heads for w in joined.get(k, ())) for k in KINDS})
+
+    def attentions(self) -> Iterator[tuple[str, int, Joined]]:
+        """Yield attention type, layer and W_O, in the flat order of the heads."""
+        for kind in KINDS:
+            for layer, joined in enumerate(self._joined.get(kind, ())):
+                yield kind, layer, joined
+
+    @contextmanager
+    def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> Iterator[None]:
+        """Multiply the output of every head before W_O in this context.
+
+        `multiplier` is [h] or [b, h], where 0 equals zero columns in W_O, and None changes nothing.
+        In a search with `beams` hypotheses, sentence i has the rows from i · beams on. Raises
+        ValueError for other rows.
+        """
+        with ExitStack() as hooks:
+            for kind, layer, joined in self.attentions() if multiplier is not None else ():
+                factors = multiplier[..., self.grid.span(kind, layer)]
+                hook = partial(_multiply, factors, beams)
+                # First, so that other hooks see the multiplied input.
+                hooks.enter_context(joined.output.register_forward_pre_hook(hook, prepend=True))
+            yield
 
 
 def _multiply(factors: Tensor, beams: int, _: nn.Module, inputs: tuple) -> tuple:
@@ -61,12 +85,11 @@ def _multiply(factors: Tensor, beams: int, _: nn.Module, inputs: tuple) -> tuple
     return (scaled.flatten(-2).to(context.dtype), *others)
 
 
-class HookedEncoder:
+class HookedEncoder(Hooked):
     """An encoder whose heads, all of type `enc_self`, can be multiplied."""
 
     def __init__(self, model: nn.Module, heads: int):
         """Find W_O in layers of `heads` heads. Raises UserError for an unknown architecture."""
-        self.model = model
         names = find_outputs(model, _OUTPUTS)
         if not names or sorted(names) != list(range(len(names))):
             raise UserError(
@@ -79,15 +102,6 @@ class HookedEncoder:
                     f"{type(model).__name__}: expected {heads} heads in {name}, as its "
                     f"configuration says, found {own}; take another model"
                 )
-        self.outputs = [model.get_submodule(names[layer]) for layer in sorted(names)]
-        self.grid = HeadGrid({"enc_self": (heads,) * len(names), "dec_self": (), "dec_enc": ()})
-
-    def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
-        """Return a context that multiplies heads as `multiplied_heads` does."""
-        spans = (self.grid.span("enc_self", layer) for layer in range(len(self.outputs)))
-        return multiplied_heads(zip(self.outputs, spans, strict=True), multiplier)
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the weights."""
-        return next(self.model.parameters()).device
+        outputs = [model.get_submodule(names[layer]) for layer in sorted(names)]
+        joined = [Joined(output, heads, output.in_features // heads) for output in outputs]
+        super().__init__(model, {"enc_self": joined})

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from headcount.base.settings.decode import DecodeSettings, GenerateSettings
 from headcount.base.settings.flags import from_flags
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import open_model
+from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs
 
 HOOKED = (
     flag("--src-code", "name of the source language in a Hugging Face model", default=""),
@@ -31,20 +31,14 @@ SEARCHED = (
 
 
 def open_texts(args: Flags, split: str, threads: int) -> tuple[Any, Any, list[Path], Any]:
-    """Return folder of a model, texts for it, files that are read of both, facts for the record.
-
-    `split` is read from the texts.
-    """
+    """Return folder of a model, texts, files that are read with a split, facts for the record."""
     if not is_hooked(args.model):
         _check_flags(args, (), ("--text", *_names(HOOKED)))
         model, pair = open_model(args, threads)
         return model, pair, [*model.files, *pair.files(with_text(split))], {}
-    from headcount_hf.hooks.hooked_folder import HookedTexts
-
     _check_flags(args, ("--text",), ("--bpe",))
-    model, facts = _open_hooked(args, threads)
-    texts = HookedTexts(model, args.text)
-    return model, texts, [*model.files, *texts.texts(split)], facts
+    texts, facts = _open_hooked(args, threads)
+    return texts.model, texts, texts.files([split]), facts
 
 
 def open_inputs(args: Flags, decode: DecodeSettings) -> tuple[Inputs, dict[str, Any]]:
@@ -52,14 +46,12 @@ def open_inputs(args: Flags, decode: DecodeSettings) -> tuple[Inputs, dict[str, 
     if not is_hooked(args.model):
         _check_flags(args, (), _names(SEARCHED))
         return MaskedInputs(*open_model(args, decode.threads), args.text, decode), {}
-    from headcount_hf.hooks.hooked_folder import HookedInputs
-
     keys = sorted(decode.model_fields_set - GenerateSettings.model_fields.keys())
     ours = [f"--{key.replace('_', '-')}" for key in keys]
     _check_flags(args, ("--src-lang", "--tgt-lang"), ("--bpe", *ours))
     generate = from_flags(args, GenerateSettings)
-    model, facts = _open_hooked(args, generate.threads)
-    inputs = HookedInputs(model, args.text, f"{args.src_lang}-{args.tgt_lang}", generate)
+    pair = f"{args.src_lang}-{args.tgt_lang}"
+    inputs, facts = _open_hooked(args, generate.threads, pair, generate)
     return inputs, facts | {"decode": None, "generate": generate}
 
 
@@ -68,13 +60,11 @@ def is_hooked(folder: Path) -> bool:
     return (folder / "config.json").is_file() and not (folder / DESCRIPTION).is_file()
 
 
-def _open_hooked(args: Flags, threads: int) -> tuple[Any, dict[str, Any]]:
-    from headcount_hf.hooks.hooked_folder import HookedFolder, Told
-
+def _open_hooked(args: Flags, threads: int, *search: Any) -> tuple[HookedInputs, dict[str, Any]]:
     use_threads(threads)
-    languages = Told(args.src_code, args.tgt_code, args.prefix)
-    facts = {"told": asdict(languages), "packages": HUGGING_FACE}
-    return HookedFolder(args.model, languages), facts
+    languages = {"source": args.src_code, "target": args.tgt_code, "prefix": args.prefix}
+    inputs = HookedInputs(HookedFolder(args.model, **languages), args.text, *search)
+    return inputs, {"told": languages, "packages": HUGGING_FACE}
 
 
 def _names(flags: Sequence[Any]) -> list[str]:

@@ -37,7 +37,6 @@ Size = Annotated[int, Field(ge=1, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Id = Annotated[int, Field(ge=0)]
 _HEADS = "encoder_attention_heads"
-_DEFAULTS = ("scale_embedding", "attention_dropout")  # of the library's config class
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Family:
     """Marian's (ours with the columns in another order), M2M100's, or a learnt table."""
     embedding_norm: bool = False
     output_bias: bool = True
-    scale_embedding: bool = False
+    scale_embedding: bool = False  # default of the config, as the next one
     attention_dropout: float = 0.0
 
 
@@ -101,8 +100,7 @@ class Config(BaseModel):
         if kind not in list(FAMILIES):  # a list in the file cannot be a key
             expected = ", ".join(FAMILIES)
             raise UserError(f"{path}: model_type: expected one of {expected}, found {kind!r}")
-        defaults = {key: getattr(FAMILIES[kind], key) for key in _DEFAULTS}
-        values = defaults | values | {"folder": folder}
+        values = vars(FAMILIES[kind]) | values | {"folder": folder}
         return checked(cls, values, lambda key: f"{path}: {keyed(key)}")
 
     @model_validator(mode="after")

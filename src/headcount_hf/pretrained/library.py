@@ -4,7 +4,6 @@ Code of a folder never runs: weights are read as safetensors, and Python files a
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from headcount.base.errors import UserError, optional_package
-from headcount.base.folders import CLASSIFIER_SOURCES
+from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
 
@@ -21,7 +20,7 @@ LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Every tokeniser of the library has at least one of these files."""
-_FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+_FORMATS = ("F64", "F32", "F16", "BF16")
 """Formats of weights that are not quantised, as safetensors names them."""
 
 
@@ -44,15 +43,15 @@ def of_hugging_face(package: str, kind: Kind) -> Any:
     return theirs
 
 
-def input_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+def input_files(folder: Path) -> list[Path]:
     """Return the files that a model and its tokeniser are read from."""
-    paths = {path for kind in kinds for path in folder.glob(kind)}
+    paths = (path for kind in PRETRAINED_SOURCES for path in folder.glob(kind))
     return sorted(path for path in paths if path.name != RECORD)
 
 
-def whole_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list[Path]:
+def whole_files(folder: Path) -> list[Path]:
     """Return `input_files`. Raises UserError for pickled weights alone, which can run code."""
-    paths = input_files(folder, kinds)
+    paths = input_files(folder)
     if not any(path.suffix == ".safetensors" for path in paths):
         raise UserError(
             f"{folder}: expected weights as .safetensors, found none; pickles (.bin, .pt) are not "
@@ -61,23 +60,22 @@ def whole_files(folder: Path, kinds: Sequence[str] = CLASSIFIER_SOURCES) -> list
     return paths
 
 
-def stored_formats(folder: Path) -> dict[str, str]:
-    """Return each weight's format, as `float16`. Raises UserError for quantised weights."""
-    formats = {}
-    for path in whole_files(folder, ["*.safetensors"]):
+def _stored_names(folder: Path) -> set[str]:
+    """Return the names of all weights. Raises UserError for quantised weights."""
+    names = set()
+    for path in (path for path in whole_files(folder) if path.suffix == ".safetensors"):
         try:
             with safetensors.safe_open(path, "pt") as file:
                 kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
         except (safetensors.SafetensorError, OSError) as fault:
             raise UserError(f"{path}: not a whole safetensors file ({fault})") from fault
-        for name, kind in kinds.items():
-            if kind not in _FORMATS:
-                raise UserError(
-                    f"{path}: {name}: expected floating-point numbers, found {kind}; take the "
-                    "model before it was quantised"
-                )
-            formats[name] = _FORMATS[kind]
-    return formats
+        for name in (name for name, kind in kinds.items() if kind not in _FORMATS):
+            raise UserError(
+                f"{path}: {name}: expected floating-point numbers, found {kinds[name]}; take the "
+                "model before it was quantised"
+            )
+        names |= kinds.keys()
+    return names
 
 
 def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
@@ -89,7 +87,13 @@ def open_tokeniser(folder: Path, kind: Kind = SEQ2SEQ, **more: Any) -> Any:
             "here. For an export of a model that was trained here, use scripts/importance.py, "
             "masking.py or ablation.py with the model's own folder"
         )
-    return _opened(theirs.AutoTokenizer, folder, kind, more)
+    tokeniser = _opened(theirs.AutoTokenizer, folder, kind, more)
+    if getattr(tokeniser, "legacy_behaviour", False):
+        raise UserError(
+            f"{folder}: legacy_behaviour: expected false, with which the code of a language stands "
+            "before a sentence as in NLLB's training, found true"
+        )
+    return tokeniser
 
 
 def open_model(
@@ -102,7 +106,7 @@ def open_model(
     make up. Raises EnvironmentFault where the library is missing. `more`: its arguments.
     """
     theirs = of_hugging_face("transformers", kind)
-    stored = stored_formats(folder)
+    stored = _stored_names(folder)
     more |= {"use_safetensors": True, "dtype": torch.float32}
     more |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _opened(getattr(theirs, kind.automatic), folder, kind, more)
@@ -119,7 +123,7 @@ def open_model(
     if output is not None and config.get("tie_word_embeddings") is False:
         # The library would tie an output layer that is missing.
         place = next(name for name, module in model.named_modules() if module is output)
-        missing |= {f"{place}.{name}" for name, _ in output.named_parameters()} - {*stored}
+        missing |= {f"{place}.{name}" for name, _ in output.named_parameters()} - stored
     if lacking := sorted(name for name in missing if needed in name):
         raise UserError(
             f"{folder}: the weights lack {lacking[0]}, which the library would draw at random or "

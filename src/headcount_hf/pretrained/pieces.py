@@ -47,8 +47,6 @@ class Side(NamedTuple):
 class Pieces:
     """The subwords of a tokeniser."""
 
-    folder: Path
-    tokeniser: Any
     unit: str
     sides: tuple[Side, Side]
     unknown: int  # id of unknown pieces
@@ -63,18 +61,12 @@ class Pieces:
         pieces = (protect(names.get(row, f"<row {row}>")) for row in rows[4:])
         return Vocabulary([(piece, counts[piece]) for piece in pieces])
 
-    @property
-    def first_free(self) -> int:
-        """The first id behind the pieces of both sides."""
-        return 1 + max(max(side.ids.values()) for side in self.sides)
 
-
-def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
+def read_pieces(config: Config) -> Pieces:
     """Return the subwords of a model. Raises UserError for ids that its files contradict."""
     folder, kind = config.folder, config.model_type
     _check_settings(config)
-    tokeniser = open_tokeniser(folder, **named_languages(codes))
-    check_legacy(folder, tokeniser)
+    tokeniser = open_tokeniser(folder)
     unit = TOKENIZER_UNIT if hasattr(tokeniser, "backend_tokenizer") else UNIT
     added = {token.content: token for token in tokeniser.added_tokens_decoder.values()}
     tables = (getattr(tokeniser, name, ()) for name in ("lang_token_to_id", "encoder"))
@@ -83,13 +75,11 @@ def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
     of_family = [name for name in names if re.fullmatch(_ROLES.get(kind, "(?!)"), name)]
     roles = dict.fromkeys([*(name for name in names if name in fixed), *of_family])
     words = [token for name, token in added.items() if name not in roles]
-    src = tgt = Side(_model(tokeniser, 0, roles), _ids(tokeniser, 0))
-    if unit == UNIT:
-        tgt = Side(_model(tokeniser, 1, roles), _ids(tokeniser, 1))
+    src = Side(_model(tokeniser, 0, roles), _ids(tokeniser, 0))
+    tgt = Side(_model(tokeniser, 1, roles), _ids(tokeniser, 1)) if unit == UNIT else src
+    _check_ids((src, tgt), config, tokeniser)
     languages = {re.sub("^(>>|__)|(<<|__)$", "", name): name for name in of_family}
-    pieces = Pieces(
-        folder,
-        tokeniser,
+    return Pieces(
         unit,
         (src, tgt),
         tokeniser.unk_token_id,
@@ -97,23 +87,12 @@ def read_pieces(config: Config, codes: Codes = (None, None)) -> Pieces:
         {} if kind == "pegasus" else languages,
         {token.content: _pattern(folder, unit, token) for token in words},
     )
-    _check_ids(pieces, config)
-    return pieces
 
 
 def named_languages(codes: Codes) -> dict[str, str]:
     """Return the arguments of a tokeniser that name its languages."""
     named = zip(("src_lang", "tgt_lang"), codes, strict=True)
     return {key: code for key, code in named if code} if codes[0] else {}
-
-
-def check_legacy(folder: Path, tokeniser: Any) -> None:
-    """Raise UserError for a tokeniser that puts the code of a language behind a sentence."""
-    if getattr(tokeniser, "legacy_behaviour", False):
-        raise UserError(
-            f"{folder}: legacy_behaviour: expected false, with which the code of a language stands "
-            "before a sentence as in NLLB's training, found true"
-        )
 
 
 def _ids(tokeniser: Any, side: int) -> Ids:
@@ -165,14 +144,14 @@ def _check_settings(config: Config) -> None:
             raise UserError(f"{path}: {key}: expected {expected}, found {value}")
 
 
-def _check_ids(pieces: Pieces, config: Config) -> None:
+def _check_ids(sides: tuple[Side, Side], config: Config, tokeniser: Any) -> None:
     """Raise UserError unless the ids agree with the model's embedding and the folder's files."""
-    for side, size in zip(pieces.sides, config.vocabulary_sizes, strict=True):
-        for problem in _problems(side.ids, size, config, pieces.tokeniser):
-            raise UserError(f"{pieces.folder}: {problem}; these pieces are another model's")
-    name = pieces.tokeniser.unk_token
-    if pieces.sides[0].ids.get(name) != pieces.sides[1].ids.get(name):
-        raise UserError(f"{pieces.folder}: expected one id of {name} in both tables, found two")
+    for side, size in zip(sides, config.vocabulary_sizes, strict=True):
+        for problem in _problems(side.ids, size, config, tokeniser):
+            raise UserError(f"{config.folder}: {problem}; these pieces are another model's")
+    name = tokeniser.unk_token
+    if sides[0].ids.get(name) != sides[1].ids.get(name):
+        raise UserError(f"{config.folder}: expected one id of {name} in both tables, found two")
 
 
 def _problems(ids: Ids, size: int, config: Config, tokeniser: Any) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Segmentation of a pair's text into the pieces of a pretrained model, with marks of languages."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import commonprefix
 from pathlib import Path
 
 from headcount.base.errors import UserError
@@ -11,8 +11,8 @@ from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import MARKS, Marks, RunningPieces, make_pieces
-from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import spelling_facts
+from headcount.data.vocabulary import BOS, EOS, Vocabulary
+from headcount.data.words import restore, spelling_facts
 from headcount_hf.pretrained.families import (
     CONFIG,
     TOKENIZER_CONFIG,
@@ -21,19 +21,11 @@ from headcount_hf.pretrained.families import (
     check_languages,
     stated,
 )
-from headcount_hf.pretrained.pieces import Pieces, read_pieces
-from headcount_hf.pretrained.weights import number_words
+from headcount_hf.pretrained.library import open_tokeniser
+from headcount_hf.pretrained.pieces import Pieces, named_languages, read_pieces
+from headcount_hf.pretrained.weights import Numbering, number_words
 
 GENERATION = "generation_config.json"
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Marks around the pieces of a sentence."""
-
-    marks: tuple[Marks, Marks]  # of source and target
-    start: int | None = None  # their id that the decoder begins with, if not the config's
-    src_end: int | None = None  # their id that a source ends with, if not the end's
 
 
 def choose_codes(
@@ -44,16 +36,22 @@ def choose_codes(
     `given`: codes that a person chose instead of the language's name. Raises UserError for an
     unknown or needless code, and for a folder of another direction.
     """
+    kind, known = config.model_type, pieces.languages
+    several = kind in ("m2m_100", "mbart")
+    if several and not known:
+        raise UserError(f"{config.folder}: expected languages among the special tokens, found none")
+    # A single code may be left over in a Marian of one language.
+    needs = several, several or kind == "marian" and len(known) > (given[1] is None)
     chosen: list[str | None] = []
-    needs = needs_codes(config, pieces, given)
     for name, needed, language, code in zip(SIDES, needs, languages, given, strict=True):
+        flag = f"--{name}-code"
         if code is not None and not needed:
-            raise UserError(f"--{name}-code: expected none for this model, found {code!r}")
-        chosen.append(_find_code(pieces, f"--{name}-code", code or language) if needed else None)
-    check_languages(pieces.folder, languages, chosen)
+            raise UserError(f"{flag}: expected none for this model, found {code!r}")
+        chosen.append(_find_code(config, known, flag, code or language) if needed else None)
+    check_languages(config.folder, languages, chosen)
     ids = pieces.sides[1].ids
-    known = {ids[piece]: code for code, piece in pieces.languages.items() if piece in ids}
-    check_forced(pieces.folder, known, chosen[1])
+    starts = {ids[piece]: code for code, piece in known.items() if piece in ids}
+    check_forced(config.folder, starts, chosen[1])
     return chosen[0], chosen[1]
 
 
@@ -70,8 +68,10 @@ def check_forced(folder: Path, languages: Mapping[int, str], target: str | None)
             )
 
 
-def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
-    """Return the marks for codes as `choose_codes` returns them.
+def place_marks(
+    config: Config, pieces: Pieces, codes: Codes
+) -> tuple[tuple[Marks, Marks], Numbering]:
+    """Return the marks of both sides and our ids, for codes as `choose_codes` returns them.
 
     OPUS-MT: the target's code before the source. NLLB, M2M100 and mBART50: each side begins with
     its own code. mBART: the source ends with its end and its code, the decoder begins with the
@@ -79,18 +79,18 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
     """
     kind, special, words = config.model_type, pieces.special, pieces.words
     src, tgt = (() if code is None else (pieces.languages[code],) for code in codes)
+    end, ends = (), ()
     if kind == "mbart" and not _is_mbart50(config):
         ids = pieces.sides[0].ids
-        end = next(name for name, number in ids.items() if number == config.eos_token_id)
+        end = (next(name for name, number in ids.items() if number == config.eos_token_id),)
         # Our source ends with one id: here their code, and the end before it is a usual piece.
-        source = Marks((), (end,), special, words)
-        marks = source, Marks((), (), special, words)
-        return Placement(marks, start=ids[tgt[0]], src_end=ids[src[0]])
-    if kind == "marian":
+        ends, src, tgt = (ids[tgt[0]], ids[src[0]]), (), ()
+    elif kind == "marian":
         src, tgt = tgt, ()
-    if kind == "bart":
+    elif kind == "bart":
         src = tgt = ("<s>",)
-    return Placement((Marks(src, (), special, words), Marks(tgt, (), special, words)))
+    marks = Marks(src, end, special, words), Marks(tgt, (), special, words)
+    return marks, number_words(config, pieces.unknown, *ends)
 
 
 def _is_mbart50(config: Config) -> bool:
@@ -101,36 +101,23 @@ def _is_mbart50(config: Config) -> bool:
     return "MBart50" in name if "MBart" in name else begins_with_end
 
 
-def needs_codes(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
-    """Return for source and target whether the model needs the code of the language."""
-    kind, known = config.model_type, pieces.languages
-    if kind not in ("m2m_100", "mbart"):
-        # A single code may be left over in a Marian of one language.
-        return False, kind == "marian" and len(known) > (given[1] is None)
-    if not known:
-        raise UserError(f"{pieces.folder}: expected languages among the special tokens, found none")
-    return True, True
-
-
-def _find_code(pieces: Pieces, flag: str, code: str) -> str:
+def _find_code(config: Config, known: Mapping[str, str], flag: str, code: str) -> str:
     """Return a code, given by its name or by the name of its piece."""
-    known = pieces.languages
     for name, piece in known.items():
         if code in (name, piece):
             return name
     nearest = sorted(known, key=lambda name: (name[:2].lower() != code[:2].lower(), name))
     raise UserError(
-        f"{flag}: expected one of the {len(known)} languages of {pieces.folder}, found {code!r}; "
+        f"{flag}: expected one of the {len(known)} languages of {config.folder}, found {code!r}; "
         f"the nearest are {', '.join(nearest[:6])}"
     )
 
 
-_AS_READ = LetterSettings()
 LANGUAGE_CODES = "language_codes"
 """Key of segmentation.json with the model's codes of both languages."""
-EXAMPLES = "examples"
-"""Key of segmentation.json with pairs of uncut lines, which the import compares."""
-_EXAMPLES = 8
+COMPARED = "compared"
+"""Key of segmentation.json with the number of lines that the library's tokeniser cuts alike."""
+_COMPARED = 8
 
 
 def segment_pretrained(
@@ -140,23 +127,25 @@ def segment_pretrained(
     dev: tuple[Path, Path],
     out: Path,
     codes: Codes = (None, None),
-    spelt: LetterSettings = _AS_READ,
+    spelt: LetterSettings | None = None,
 ) -> None:
     """Cut the text of a pair into the pieces of a pretrained model, and write what BPE writes.
 
     `{src,tgt}.codes` are a SentencePiece model or a tokenizer.json. `codes`: see `choose_codes`.
     `spelt`: letters of the text. The first of several references of dev is cut. Raises UserError
-    for a damaged folder, an unknown language, and a line longer than the model's positions.
+    for a damaged folder, an unknown language, a line longer than the model's positions, and other
+    pieces than the library's in the first lines of dev.
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
     pieces = read_pieces(config)
     chosen = choose_codes(config, pieces, languages, codes)
-    placement = place_marks(config, pieces, chosen)
-    numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
+    both, numbering = place_marks(config, pieces, chosen)
+    cutters = []
     for side, name in enumerate(SIDES):
-        model, marks, counts = pieces.sides[side].model, placement.marks[side], Counter()
+        model, marks, counts = pieces.sides[side].model, both[side], Counter()
         cutter = make_pieces(pieces.unit, languages[side], model, Vocabulary([]), marks)
+        cutters.append(cutter)
         for split, paths in (("train", train), ("dev", dev)):
             lines = list(_cut(cutter, paths[side], longest))
             write_lines(out / f"{split}.{name}", map(" ".join, lines))
@@ -164,22 +153,54 @@ def segment_pretrained(
                 counts.update(piece for line in lines for piece in line)
         pieces.vocabulary(side, numbering.rows[side], counts).save(out / VOCABULARIES[side])
         write_bytes(out / CODES[side], model)
-    marks = zip(SIDES, map(vars, placement.marks), strict=True)
+    marks = zip(SIDES, map(vars, both), strict=True)
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": False}
     about |= {"unit": pieces.unit, "joint": numbering.joint, MARKS: dict(marks)}
-    about |= {LANGUAGE_CODES: chosen, EXAMPLES: _examples(dev, pieces.words)}
-    write_json(out / SEGMENTATION, about | spelling_facts(spelt))
+    about |= {LANGUAGE_CODES: chosen}
+    about[COMPARED] = _compare_cuts(config, pieces, chosen, cutters, dev)
+    write_json(out / SEGMENTATION, about | spelling_facts(spelt or LetterSettings()))
 
 
-def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
-    """Return pairs of dev, pairs with an added word first, and one with every added word."""
-    sides = ([references(line)[0] for line in clean_lines(path)] for path in dev)
-    pairs = [list(pair) for pair in zip(*sides, strict=False) if all(pair)]
-    pairs.sort(key=lambda pair: not any(word in line for word in words for line in pair))
-    return [
-        *pairs[:_EXAMPLES],
-        *([line + " " + " ".join(words) for line in pair] for pair in pairs[:1] if words),
-    ]
+def _compare_cuts(
+    config: Config,
+    pieces: Pieces,
+    codes: Codes,
+    cutters: Sequence[RunningPieces],
+    dev: Sequence[Path],
+) -> str:
+    """Return the number of compared lines, in words. Raises UserError for other ids.
+
+    The last line has every added word. Lines with the name of a special piece are left out: the
+    library reads the piece there.
+    """
+    tokeniser = open_tokeniser(config.folder, **named_languages(codes))
+    marks, (rows, _) = place_marks(config, pieces, codes)
+    ends = [rows[0][EOS]], [rows[1][EOS]]
+    if ends[0] != ends[1]:  # mBART's codes are last
+        ends[1].append(rows[1][BOS])
+    before = marks[0].before if config.model_type == "marian" else ()
+    hidden = {tokeniser.eos_token, tokeniser.unk_token, tokeniser.pad_token, *pieces.special}
+    compared = 0
+    for side, name in enumerate(("text", "text_target")):
+        lines = [references(line)[0] for line in clean_lines(dev[side])]
+        for line in filter(None, [*lines[:_COMPARED], " ".join([*lines[:1], *pieces.words])]):
+            if any(special in line for special in hidden - pieces.words.keys()):
+                continue
+            cut, numbers = map(restore, cutters[side].pieces(line)), pieces.sides[side].ids
+            ours = [*(numbers.get(piece, pieces.unknown) for piece in cut), *ends[side]]
+            given = line if side else " ".join([*before, line])
+            expected = tokeniser(**{name: given})["input_ids"]
+            if ours != expected:
+                at = len(commonprefix([ours, expected]))
+                parts = expected[at : at + 1], ours[at : at + 1]
+                token, other = map(tokeniser.convert_ids_to_tokens, parts)
+                raise UserError(
+                    f"{config.folder}: {SIDES[side]} line {line!r}: expected {token} as token "
+                    f"{at + 1}, as {type(tokeniser).__name__} reads it, found {other}; leave the "
+                    "line out if its characters are odd, else this model cannot be imported"
+                )
+            compared += 1
+    return f"{compared} lines, by {type(tokeniser).__name__}"
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:

@@ -7,16 +7,17 @@ of theirs, w words of ours, d model width, p positions.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from headcount.base.errors import UserError
+from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import BOS
 from headcount.model.transformer import Transformer, copy_weights
 from headcount_hf.pretrained.families import Config
-from headcount_hf.pretrained.library import compute_sinusoids, open_whole, stored_formats
+from headcount_hf.pretrained.library import compute_sinusoids, open_whole
 
 CLOSED = -1e3
 """Score of BOS, which is not one of their words. Its exp is 0, and the smoothed loss is finite."""
@@ -69,10 +70,14 @@ def width_order(config: Config) -> Tensor:
     return width.view(2, -1).t().flatten() if halves else width
 
 
+Rows = tuple[list[int], list[int]]
+"""Their word for every id of ours, of source and target [w]."""
+
+
 class Numbering(NamedTuple):
     """Rows of their embedding by our ids."""
 
-    rows: tuple[list[int], list[int]]  # of source and target [w], with PAD, BOS, EOS, UNK first
+    rows: Rows  # with PAD, BOS, EOS, UNK first
     joint: bool  # True if both sides have the same
 
 
@@ -84,28 +89,23 @@ class Imported:
     model: Transformer
     src_rows: list[int]
     tgt_rows: list[int]
-    format: str  # of the stored weights, such as float16
     theirs: nn.Module
     longest: int  # number of positions
-    tokeniser: Any = None
 
 
 def import_model(
-    folder: Path, unknown: int, start: int | None = None, src_end: int | None = None
+    config: Config, numbering: Numbering, settings: ModelSettings | None = None
 ) -> Imported:
-    """Return the model in a folder. Raises UserError for one that ours cannot express."""
-    config = Config.read(folder)
-    numbering = number_words(config, unknown, start, src_end)
-    rows = numbering.rows
+    """Return a model with the dropout of the settings. Raises UserError for one unlike ours."""
+    folder, rows = config.folder, numbering.rows
     theirs = open_whole(folder)
     compute_sinusoids(folder, theirs)
-    model = Transformer(config.settings(), *map(len, rows), numbering.joint)
+    model = Transformer(settings or config.settings(), *map(len, rows), numbering.joint)
     weights = dict(_ours(theirs, config, *rows))
     if numbering.joint:
         del weights["own_src_embedding.weight"]
     copy_weights(model, weights)
-    stored = ", ".join(sorted({*stored_formats(folder).values()}))
-    return Imported(folder, model.eval(), *rows, stored, theirs, config.max_position_embeddings)
+    return Imported(folder, model.eval(), *rows, theirs, config.max_position_embeddings)
 
 
 def number_words(

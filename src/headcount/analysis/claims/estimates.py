@@ -4,15 +4,14 @@ Metrics of claims return a row for each model: columns of `MODEL`, value, low, h
 `part` of the claim, `shuffled_p` of the value being 0, and `tested`: whether the number has a test.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from headcount.analysis.claims.claims import MODEL, ledger
 from headcount.analysis.frames import BASE
-from headcount.analysis.stats import Z, wilson
+from headcount.analysis.stats import Z, inequality, wilson
 
 BOUNDS = ["value", "low", "high"]
 TEST = [*MODEL, "test_set"]
@@ -71,12 +70,12 @@ def combined(weights: np.ndarray, terms: pd.DataFrame) -> dict[str, float]:
 
 
 def by_group(
-    rows: pd.DataFrame, keys: Sequence[str], number: Callable[[pd.DataFrame], dict | None]
+    rows: pd.DataFrame, keys: Sequence[str], numbers: Callable[[pd.DataFrame], Iterable[dict]]
 ) -> pd.DataFrame:
-    """Return a row with the keys and the number of each group. Groups with None are left out."""
-    groups = [(key, number(group)) for key, group in rows.groupby(list(keys), sort=False)]
-    numbers = [dict(zip(keys, key, strict=True)) | result for key, result in groups if result]
-    return pd.DataFrame(numbers, columns=None if numbers else [*keys, *BOUNDS])
+    """Return a row with the keys for each number of each group."""
+    groups = rows.groupby(list(keys), sort=False)
+    cells = [dict(zip(keys, key, strict=True)) | n for key, group in groups for n in numbers(group)]
+    return pd.DataFrame(cells, columns=None if cells else [*keys, *BOUNDS])
 
 
 def exact(rows: pd.DataFrame, value: pd.Series, error: pd.Series | float = 0.0) -> pd.DataFrame:
@@ -101,11 +100,11 @@ def share_above(rows: pd.DataFrame, change: float, where: str = "") -> pd.DataFr
 def areas(curves: pd.DataFrame, ends: bool = True) -> pd.DataFrame:
     """Return the mean of curves over the share of heads masked. Two orders share their ends."""
 
-    def area(curve: pd.DataFrame) -> dict[str, float]:
+    def area(curve: pd.DataFrame) -> Iterator[dict]:
         curve = curve.groupby("heads_masked")[BOUNDS].mean().reset_index()
         steps = np.diff(curve["heads_masked"]) / np.ptp(curve["heads_masked"])
         weights = (np.append(steps, 0) + np.append(0, steps)) / 2
-        return combined(weights, curve) if ends else combined(weights[1:-1], curve[1:-1])
+        yield combined(weights, curve) if ends else combined(weights[1:-1], curve[1:-1])
 
     return by_group(curves, TEST, area)
 
@@ -115,12 +114,12 @@ def at_share(
 ) -> pd.DataFrame:
     """Return values at a place (or at column `place`) of curves that begin at 0 with no change."""
 
-    def interpolated(curve: pd.DataFrame) -> dict[str, float] | None:
+    def interpolated(curve: pd.DataFrame) -> Iterator[dict]:
         points = curve[curve[along] > 0].groupby(along)[BOUNDS].mean()
         at, points.loc[0.0] = place or curve["place"].iloc[0], 0.0
         points = points.sort_index()
-        numbers = {name: np.interp(at, points.index, points[name]) for name in BOUNDS}
-        return numbers if points.index[-1] >= at else None
+        if points.index[-1] >= at:
+            yield {name: np.interp(at, points.index, points[name]) for name in BOUNDS}
 
     return by_group(curves, keys, interpolated)
 
@@ -153,36 +152,23 @@ def gains(scores: pd.DataFrame, by_pair: bool, without: str = "") -> pd.DataFram
 def importance_statistics(importance: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
     """Return statistics of head importance, with intervals by bootstrap over heads."""
 
-    def statistic(model: pd.DataFrame, name: str) -> dict:
+    def of_model(model: pd.DataFrame) -> Iterator[dict]:
         heads = model["importance"].to_numpy()
         draws = np.random.default_rng(1).integers(len(heads), size=(1000, len(heads)))
-        low, high = np.quantile(_of_heads(heads[draws], name), (0.025, 0.975))
-        value = _of_heads(heads[None], name)[0]
-        return {"value": value, "low": low, "high": high, "part": name}
+        for name in statistics:
+            low, high = np.quantile(inequality(heads[draws], name), (0.025, 0.975))
+            value = inequality(heads[None], name)[0]
+            yield {"value": value, "low": low, "high": high, "part": name}
 
-    by_name = [partial(statistic, name=name) for name in statistics]
-    return pd.concat(by_group(importance, MODEL, number) for number in by_name)
-
-
-def _of_heads(heads: np.ndarray, name: str) -> np.ndarray:
-    """Return a statistic of each row of heads. `largest` and `top`: over the mean, the sum."""
-    count, mean, ordered = heads.shape[1], heads.mean(axis=1), np.sort(heads)
-    return {
-        "variance": heads.var(axis=1),
-        "mean": mean,
-        "cv": heads.std(axis=1) / mean,
-        "gini": ordered @ (2 * np.arange(1, count + 1) - count - 1) / (count**2 * mean),
-        "largest": ordered[:, -1] / mean,
-        "top": ordered[:, -max(1, round(count / 8)) :].sum(axis=1) / (count * mean),
-    }[name]
+    return by_group(importance, MODEL, of_model)
 
 
 def group_spread(groups: pd.DataFrame) -> pd.DataFrame:
     """Return the standard deviation of scores over groups, with errors in linear approximation."""
 
-    def spread(model: pd.DataFrame) -> dict[str, float]:
+    def spread(model: pd.DataFrame) -> Iterator[dict]:
         apart = (model["value"] - model["value"].mean()).to_numpy()
-        return combined(apart / (len(apart) * apart.std() or np.inf), model)
+        yield combined(apart / (len(apart) * apart.std() or np.inf), model)
 
     return by_group(groups, TEST, spread)
 

@@ -1,6 +1,6 @@
 """Numbers of the claims of Voita et al.: relevance and functions of heads, heads left by gates."""
 
-from functools import partial
+from collections.abc import Iterator
 from math import comb
 
 import numpy as np
@@ -59,17 +59,16 @@ def best_share(
 def marked_heads(roles: pd.DataFrame, label: str, measures: list[str]) -> pd.DataFrame:
     """Return mean ranks (0 to 1) of heads with a label minus the others', above layer means."""
 
-    def lead(model: pd.DataFrame, name: str) -> dict | None:
-        ranks, marked = model[name].rank(pct=True), model[label].astype(bool)
-        above, layers = ranks - ranks.groupby(model["layer"]).transform("mean"), model["layer"]
-        if marked.all() or not marked.any():
-            return None
-        p = shuffled_p(marked.to_numpy(float), above.to_numpy(), layers.to_numpy(), _SHUFFLES)
-        gap = above[marked].mean() - above[~marked].mean()
-        return {"value": gap, "shuffled_p": p, "part": name}
+    def leads(model: pd.DataFrame) -> Iterator[dict]:
+        marked, layers = model[label].astype(bool), model["layer"]
+        for name in measures if marked.nunique() > 1 else ():
+            ranks = model[name].rank(pct=True)
+            above = ranks - ranks.groupby(layers).transform("mean")
+            p = shuffled_p(marked.to_numpy(float), above.to_numpy(), layers.to_numpy(), _SHUFFLES)
+            gap = above[marked].mean() - above[~marked].mean()
+            yield {"value": gap, "shuffled_p": p, "part": name}
 
-    by_name = [partial(lead, name=name) for name in measures]
-    return pd.concat(est.by_group(roles.dropna(subset=measures), MODEL, n) for n in by_name)
+    return est.by_group(roles.dropna(subset=measures), MODEL, leads)
 
 
 def known_heads(roles: pd.DataFrame) -> pd.DataFrame:
@@ -110,12 +109,11 @@ def settled_gates(gates: pd.DataFrame, history: pd.DataFrame, moving: float) -> 
 def penalty_rank(sweeps: pd.DataFrame) -> pd.DataFrame:
     """Return the rank correlation of λ and heads left in every sweep, with p by shuffling λ."""
 
-    def correlation(sweep: pd.DataFrame) -> dict | None:
+    def correlation(sweep: pd.DataFrame) -> Iterator[dict]:
         sides = [sweep[name].rank().to_numpy() for name in ("lambda", "scope_left")]
-        if len(sweep) < 3 or np.ptp(sides[1]) == 0:
-            return None
-        p = shuffled_p(*sides, np.zeros(len(sweep)), _SHUFFLES)
-        return {"value": np.corrcoef(*sides)[0, 1], "shuffled_p": p}
+        if len(sweep) > 2 and np.ptp(sides[1]):
+            p = shuffled_p(*sides, np.zeros(len(sweep)), _SHUFFLES)
+            yield {"value": np.corrcoef(*sides)[0, 1], "shuffled_p": p}
 
     return est.by_group(sweeps.drop_duplicates(MODEL), [*UNIT, "scope"], correlation)
 

@@ -15,14 +15,12 @@ from matplotlib.colors import Normalize
 from matplotlib.patheffects import withStroke
 
 from headcount.analysis.captions import fill
-from headcount.analysis.figures.style import GREY, set_log_ticks, symlog_ticks
+from headcount.analysis.figures.style import GREY, set_log_ticks
 from headcount.analysis.frames import Data
 from headcount.analysis.outputs import Draw, Output
 
 _RIM = withStroke(linewidth=2, foreground="white")  # symbols are seen on dark cells
 _MARKED = 8  # markers on a long curve
-_LETTERS = 8.5  # letters of tick labels in an inch
-_MOST_ROWS = 30  # of a heat map, each with a name
 
 
 def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -37,9 +35,9 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     x, y = _places(rows, layer, place)
     if layer.get("interval") == "bars":
         bars = {"capsize": 2, "markersize": 4, "linewidth": 1.2}
-        panel.errorbar(x, y, _reach(rows, layer), **bars, **style)
+        panel.errorbar(x, y, _reach(rows, layer), **(bars | style))
         return
-    often = max(1, len(rows) // _MARKED) if layer.get("sparse") else None
+    often = max(1, len(rows) // _MARKED)
     panel.plot(x, y, **({"linewidth": 1.4, "markersize": 4, "markevery": often} | style))
     if "low" in layer:
         low, high = (rows[layer[side]].astype(float) for side in ("low", "high"))
@@ -48,11 +46,9 @@ def line(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
 
 
 def points(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
-    """Draw points with error bars from `low` to `high`, along y or with `along: x` along x."""
-    look = {"capsize": 2, "markersize": 5, "linewidth": 1.2} | style | {"linestyle": ""}
-    if "low" in layer:
-        look["xerr" if layer.get("along") == "x" else "yerr"] = _reach(rows, layer)
-    panel.errorbar(*_places(rows, layer, place), **look)
+    """Draw points, with error bars from `low` to `high` where the layer has these."""
+    look = {"markersize": 5} | style | {"linestyle": ""}
+    line(panel, rows, layer | {"interval": "bars"}, look, place)
 
 
 def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float) -> None:
@@ -62,10 +58,9 @@ def bars(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: float
     if layer.get("dodge"):
         width *= layer["dodge_width"]
         x = x + place * layer.get("width", 0.8)
-    reach = _reach(rows, layer) if "low" in layer else None
     bottom = rows[layer["bottom"]].astype(float) if "bottom" in layer else 0
-    error = {"capsize": 2, "ecolor": "black"} if reach is not None else {}
-    panel.bar(x, rows[layer["y"]].astype(float), width, bottom, yerr=reach, **error, **look)
+    error = {"yerr": _reach(rows, layer), "capsize": 2, "ecolor": "black"}
+    panel.bar(x, rows[layer["y"]].astype(float), width, bottom, **error, **look)
     panel.grid(axis="x", visible=False)
 
 
@@ -73,8 +68,6 @@ def scatter(panel: Axes, rows: pd.DataFrame, layer: dict, style: dict, place: fl
     """Draw a dot for every row."""
     x, y = _places(rows, layer, place)
     look = {key: style[key] for key in ("color", "marker", "label", "alpha") if key in style}
-    if "markerfacecolor" in style:
-        look |= {"facecolor": "none", "edgecolor": look.pop("color"), "linewidth": 0.8}
     panel.scatter(x, y, s=layer.get("size", 16), **({"linewidth": 0} | look))
 
 
@@ -121,22 +114,14 @@ def heat(
     """Draw a cell for every `x` and `y`, coloured by `colour`. Cells without a row are grey.
 
     `symbols` maps conditions, such as a boolean column, to a text for the cells that meet them.
-    With `ends`, values of `x` are the ends of intervals, and cells are as wide as the intervals.
     `text` is written into all cells, with names of columns in braces.
     """
-    columns = layer["x"] if layer.get("ends") else "_x"
-    table = rows.pivot(index="_y", columns=columns, values=layer["colour"]).astype(float)
-    table = table.reindex(range(int(rows["_y"].max()) + 1))
+    table = rows.pivot(index="_y", columns="_x", values=layer["colour"]).astype(float)
+    height, width = (range(int(rows[place].max()) + 1) for place in ("_y", "_x"))
+    table = table.reindex(index=height, columns=width)
     panel.set_facecolor("#BBBBBB")
     panel.grid(visible=False)
-    options = {"cmap": layer.get("map", "PuOr_r"), "norm": norm}
-    if layer.get("ends"):
-        edges = np.arange(len(table) + 1) - 0.5
-        image = panel.pcolormesh([0, *table.columns], edges, table, rasterized=True, **options)
-        panel.set_ylim(edges[-1], edges[0])
-    else:
-        cells = table.reindex(columns=range(int(rows["_x"].max()) + 1))
-        image = panel.imshow(cells, aspect="auto", **options)
+    image = panel.imshow(table, aspect="auto", cmap=layer.get("map", "PuOr_r"), norm=norm)
     look = {"ha": "center", "va": "center"}
     for condition, text in layer.get("symbols", {}).items():
         chosen = rows[rows.eval(condition).fillna(False).astype(bool)]
@@ -162,9 +147,11 @@ def _places(rows: pd.DataFrame, layer: dict, place: float) -> np.ndarray:
     return np.array([x + place * layer.get("dodge", 0), y])
 
 
-def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray:
+def _reach(rows: pd.DataFrame, layer: dict) -> np.ndarray | None:
     """Return lengths of error bars below and above, 0 where no interval is known."""
-    middle = rows[layer["x" if layer.get("along") == "x" else "y"]].astype(float)
+    if "low" not in layer:
+        return None
+    middle = rows[layer["y"]].astype(float)
     low, high = (rows[layer[side]].astype(float).fillna(middle) for side in ("low", "high"))
     low = low.clip(lower=layer.get("floor"))
     return np.array([(middle - low).clip(lower=0), (high - middle).clip(lower=0)])
@@ -184,14 +171,12 @@ def value_label(spec: Draw, value: Any) -> str:
 
 def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> None:
     """Name rows and columns of a heat map, with lines where the first name of rows changes."""
-    sides = {"y": [layer["y"]] if isinstance(layer["y"], str) else layer["y"]}
-    if not layer.get("ends"):
-        sides["x"] = [layer["x"]]
+    sides = {"y": [layer["y"]] if isinstance(layer["y"], str) else layer["y"], "x": [layer["x"]]}
     for side, columns in sides.items():
         cells = rows.drop_duplicates(f"_{side}").sort_values(f"_{side}")
         if side == "x":
-            cells = cells.iloc[:: -(-len(cells) // 10)]
-        elif len(cells) > _MOST_ROWS or layer.get("first_names"):
+            cells = cells.iloc[:: -(-len(cells) // 8)]
+        elif len(columns) > 1:
             columns = columns[:1]
             cells = cells[cells[columns[0]] != cells[columns[0]].shift()]
         names = [" ".join(value_label(spec, v) for v in row) for row in cells[columns].to_numpy()]
@@ -206,7 +191,8 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
     """Set both axes. Y is named at the left only where all panels share it, as in heat maps."""
     spec = output.draw
     for side, options in (("x", spec.x), ("y", spec.y)):
-        set_axis(panel, side, options, frame, fill(options.get("label", ""), output, frame, data))
+        label = fill(options.get("label", ""), output, frame, data)
+        _set_axis(panel, side, options, frame, label)
     heats = [layer for layer in spec.layers if layer["mark"] == "heat"]
     is_heat = bool(heats) and not heats[0].get("own_cells")
     if (is_heat or spec.share_y) and not panel.get_subplotspec().is_first_col():
@@ -216,62 +202,23 @@ def set_axes(panel: Axes, above: bool, output: Output, frame: pd.DataFrame, data
         panel.set_xlabel("")
 
 
-def set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
-    """Set label, scale, limits and ticks of one axis."""
+def _set_axis(panel: Axes, side: str, options: dict, frame: pd.DataFrame, label: str) -> None:
+    """Set label, scale, limits and ticks of one axis: at a list of values or at categories."""
     axis = getattr(panel, f"{side}axis")
     axis.label.set(text=label, fontsize="medium")
-    scale = options.get("scale", "linear")
-    if scale.startswith("log"):
-        getattr(panel, f"set_{side}scale")("log", base=2 if scale == "log2" else 10)
+    if options.get("scale") == "log":
+        getattr(panel, f"set_{side}scale")("log")
         set_log_ticks(axis)
-    elif scale == "symlog":
-        _set_symlog(panel, side, options.get("linear", 1))
+    elif options.get("scale") == "symlog":
+        getattr(panel, f"set_{side}scale")("symlog", linthresh=options["linear"], base=2)
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     if options.get("integer"):
         width = panel.figure.get_size_inches()[0] / panel.get_subplotspec().get_gridspec().ncols
         axis.set_major_locator(ticker.MaxNLocator(6 if width > 2.5 else 4, integer=True))
-    if "ticks" in options:
-        _set_ticks(panel, side, options["ticks"], frame)
-    axis.set_inverted(options.get("reverse", False) or axis.get_inverted())
-    if options.get("tight"):
-        panel.margins(**{side: 0})
-    if options.get("percent"):
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:.0%}"))
-    getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))
-
-
-def _set_symlog(panel: Axes, side: str, linear: float) -> None:
-    """Make one axis logarithmic beyond ± `linear`, if it reaches far beyond."""
-    most = max(map(abs, getattr(panel, f"get_{side}lim")()))
-    if most > 2 * linear:
-        getattr(panel, f"set_{side}scale")("symlog", linthresh=linear, base=2)
-        ticks = symlog_ticks(linear, most)
-        getattr(panel, f"set_{side}ticks")(list(ticks), list(ticks.values()))
-
-
-def _set_ticks(panel: Axes, side: str, ticks: Any, frame: pd.DataFrame) -> None:
-    """Put ticks at the values of a column, at `{value: label}`, or at a list of values.
-
-    `{column: name, where: query}` takes the values of some rows.
-    """
-    if isinstance(ticks, dict) and "column" in ticks:
-        frame, ticks = frame.query(ticks["where"]), ticks["column"]
-    if isinstance(ticks, str) and not pd.api.types.is_numeric_dtype(frame[ticks]):
-        values = list(frame[ticks].unique())
-        ticks = dict(enumerate(values))
+    if isinstance(ticks := options.get("ticks"), str):
+        names = frame[ticks].unique()
+        axis.set_ticks(range(len(names)), names)
         panel.grid(axis=side, visible=False)
-    elif isinstance(ticks, str):
-        values = sorted(frame[ticks].dropna().unique())
-        ticks = {value: f"{value:g}" for value in values}
-    elif isinstance(ticks, list):
-        ticks = {value: f"{value:g}" for value in ticks}
-    places = [float(value) for value in ticks]
-    rotation = {"rotation": 30, "ha": "right"} if side == "x" and _is_long(panel, ticks) else {}
-    getattr(panel, f"set_{side}ticks")(places, list(ticks.values()), **rotation)
-    getattr(panel, f"{side}axis").set_minor_locator(ticker.NullLocator())
-
-
-def _is_long(panel: Axes, ticks: dict) -> bool:
-    """Return whether the labels of ticks need more than the width of a panel."""
-    columns = panel.get_subplotspec().get_gridspec().ncols
-    lengths = (max(map(len, str(label).split("\n"))) for label in ticks.values())
-    return sum(lengths) > _LETTERS * panel.figure.get_size_inches()[0] / columns
+    elif ticks is not None:
+        axis.set_ticks(ticks)
+    getattr(panel, f"set_{side}lim")(options.get("min"), options.get("max"))

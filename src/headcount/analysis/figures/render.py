@@ -12,15 +12,13 @@ from matplotlib.colors import LogNorm, Normalize, SymLogNorm, to_hex
 from matplotlib.figure import Figure
 
 from headcount.analysis.captions import fill
-from headcount.analysis.collapse import collapse_labels, collapses
 from headcount.analysis.figures import special, style
 from headcount.analysis.figures.marks import MARKS, label_cells, set_axes, value_label
-from headcount.analysis.frames import RUN, Data, grouped
+from headcount.analysis.frames import Data, grouped
 from headcount.analysis.outputs import Draw, Output
 from headcount.analysis.writer import readable
 
-_ABREAST = 3
-_NARROWEST = 2.0  # inches of a panel
+_ABREAST, _ACROSS = 3, 4  # most panels in a row
 _BESIDE = 1.2  # inches of a colour bar with its label
 
 
@@ -40,26 +38,23 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if spec.frame and len(frame):
         function = getattr(import_module(output.module), spec.frame)
         frame = data.call(function, {"frame": frame} | spec.options)
-    if len(frame):
-        spec, frame = prepared(spec, frame)
+    if spec.where and len(frame):
+        frame = frame.query(spec.where)
+    frame = frame.reset_index(drop=True)
     if frame.empty:
         figure = Figure(figsize=(5.5, 1))
         figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")
         return figure
-    output = output.model_copy(update={"draw": spec})
-    marked = "masks" in output.kinds
-    collapsed = data.call(collapses) if marked else pd.DataFrame(columns=RUN)
-    styles = _styles(output, frame, data, collapsed)
     if spec.special:
-        given = {"frame": frame, "output": output, "styles": styles} | spec.options
-        return data.call(getattr(special, spec.special), given)
-    panels = list(_panels(spec, with_places(spec, frame), list(styles)))
+        return getattr(special, spec.special)(frame)
+    styles = _styles(spec, frame, data)
+    panels = list(_panels(spec, with_places(spec, frame)))
     figure, axes = _figure(spec, panels)
     image = None
     for item in panels:
         panel = axes[item.row][item.column]
         image = _draw_layers(panel, item.rows, spec, styles, frame) or image
-        style.set_title(panel, item.title + _remark(spec, item.rows, collapsed))
+        style.set_title(panel, item.title)
     for panel in figure.axes:
         if not panel.has_data() and not panel.texts:
             panel.remove()
@@ -70,45 +65,29 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     if image is not None:
         style.colour_bar(figure, image, fill(spec.colour.get("label", ""), output, frame, data))
     order = [look["label"] for look in styles.values()]
-    style.legend_above(figure, (axes[item.row][item.column] for item in panels), order)
+    style.legend_above(figure, order)
     return figure
 
 
-def _styles(output: Output, frame: pd.DataFrame, data: Data, collapsed: pd.DataFrame) -> dict:
+def _styles(spec: Draw, frame: pd.DataFrame, data: Data) -> dict[Any, dict[str, Any]]:
     """Return the style of every value of the style column. A run's is the same in all figures."""
-    column = output.draw.style
-    if not column:
+    if not spec.style:
         return {}
-    values, known, labels = list(frame[column].dropna().unique()), [], {}
-    if column == "run":
-        known = data.load("trained_runs")
-    if column == "run" and len(collapsed):
-        trainings = data.load("curves")[RUN].drop_duplicates()
-        shown = frame[[name for name in RUN if name in frame]].drop_duplicates()
-        labels = collapse_labels(trainings.merge(shown), collapsed)
-    texts = {str(value): output.draw.legend.format(readable(value)) for value in values}
-    every = list(dict.fromkeys([*known, *values]))
-    styles = style.make_styles(every, texts | output.draw.labels, labels)
-    for value, colour in output.draw.colours.items():
+    values = list(frame[spec.style].dropna().unique())
+    known = data.load("trained_runs") if spec.style == "run" else []
+    texts = {str(value): spec.legend.format(readable(value)) for value in values} | spec.labels
+    styles = style.make_styles(list(dict.fromkeys([*known, *values])), texts)
+    for value, colour in spec.colours.items():
         styles.get(value, {})["color"] = colour
-    if output.draw.ordered:
+    if spec.ordered:
         for look, place in zip(styles.values(), np.linspace(0, 0.85, len(styles)), strict=True):
             look["color"] = to_hex(colormaps["viridis"](place))
     return {value: look for value, look in styles.items() if value in values}
 
 
-def _remark(spec: Draw, rows: pd.DataFrame, collapsed: pd.DataFrame) -> str:
-    """Return the end of a title for the panel of one training that collapsed."""
-    if spec.style == "run" or not set(RUN) <= set(rows):
-        return ""
-    trainings = rows[RUN].drop_duplicates()
-    alone = len(trainings) == 1 and len(trainings.merge(collapsed)) == 1
-    return ":\u00a0collapsed" if alone else ""
-
-
-def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Panel]:
+def _panels(spec: Draw, frame: pd.DataFrame) -> Iterator[_Panel]:
     """Yield all panels in their places."""
-    parts = list(_parts(spec, frame, values))
+    parts = list(grouped(frame, spec.panels)) if spec.panels else [((), frame)]
     across = list(frame[spec.across].unique()) if spec.across else []
     columns = _columns(spec, len(across) or len(parts))
     lines = -(-len(across) // columns)
@@ -123,24 +102,10 @@ def _panels(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[_Pan
                 yield _Panel(place * lines + line, column, title, cell)
 
 
-def _parts(spec: Draw, frame: pd.DataFrame, values: list[Any]) -> Iterator[tuple]:
-    """Yield key and rows of every panel, or of every row of panels if there are some across."""
-    groupby = {"by": spec.panels, "sort": False, "dropna": False}
-    for key, rows in frame.groupby(**groupby) if spec.panels else [((), frame)]:
-        present = [value for value in values if (rows[spec.style] == value).any()]
-        if not present or not spec.split_styles:
-            yield key, rows
-            continue
-        for group in style.style_groups(present):
-            yield key, rows[rows[spec.style].isin(group)]
-
-
 def _columns(spec: Draw, count: int) -> int:
     """Return the number of panels in a row, of so many."""
-    if not spec.across:
-        return min(count, spec.abreast or _ABREAST)
-    most = spec.abreast or int((style.PAGE - _BESIDE * bool(spec.colour)) / _NARROWEST + 1e-6)
-    return -(-count // -(-count // most))
+    most = spec.abreast or (_ACROSS if spec.across else _ABREAST)
+    return -(-count // -(-count // most)) if spec.across else min(count, most)
 
 
 def _title(spec: Draw, columns: list[str], key: tuple, rows: pd.DataFrame) -> str:
@@ -204,26 +169,8 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
     if kind == "log":
         return LogNorm(low, high, clip=True)
     if kind == "symlog":
-        return SymLogNorm(spec.colour.get("linear", most / 100), vmin=-most, vmax=most, base=2)
+        return SymLogNorm(spec.colour["linear"], vmin=-most, vmax=most, base=2)
     return Normalize(low, high)
-
-
-def prepared(spec: Draw, frame: pd.DataFrame) -> tuple[Draw, pd.DataFrame]:
-    """Return the rows to draw, and layers with new columns in place of expressions."""
-    frame = frame.query(spec.where) if spec.where else frame
-    layers = [dict(layer) for layer in spec.layers]
-    for number, layer in enumerate(layers):
-        for side in ("x", "y", "low", "high"):
-            text = layer.get(side)
-            if isinstance(text, str) and text not in [*frame, "_value"]:
-                layer[side] = f"{side}_{number}"
-                frame = frame.assign(**{layer[side]: frame.eval(text)})
-    spec = spec.model_copy(update={"layers": layers})
-    if not isinstance(spec.across, str):
-        others = [name for name in frame if name not in spec.across]
-        frame = frame.melt(others, spec.across, "_name", "_value").dropna(subset="_value")
-        spec = spec.model_copy(update={"across": "_name"})
-    return spec, frame.reset_index(drop=True)
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,77 +1,18 @@
-"""Figures that a declaration cannot describe, drawn by hand."""
+"""Attention maps, which a declaration cannot describe."""
 
 import unicodedata
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from headcount.analysis.captions import fill
 from headcount.analysis.figures import style
-from headcount.analysis.figures.marks import MARKS, set_axis
-from headcount.analysis.frames import RUN, Data
-from headcount.analysis.outputs import Output
-
-Style = dict[str, Any]
+from headcount.analysis.frames import RUN
 
 _CELL, _LEAST = 0.27, 0.15  # inches of a cell of an attention map, at most and at least
 _WORDS = 1.3  # inches of words beside an attention map
 _FEWEST = 5  # cells, so that titles have room
-
-
-def importance_distribution(
-    frame: pd.DataFrame, output: Output, styles: dict[str, Style], data: Data
-) -> Figure:
-    """Draw all heads by run (left) and by rank (right). A pair with many runs has several rows."""
-    parts = [
-        (pair, rows, runs)
-        for pair, rows in frame.groupby("pair", sort=False)
-        for runs in style.style_groups([run for run in styles if run in set(rows["run"])])
-    ]
-    height = max(2.6, 0.45 * max(len(runs) for *_, runs in parts))
-    figure, axes = style.grid(len(parts), 2, (4.5, height), (0, 0.6))
-    scale = {"scale": "linear" if (frame["importance"] <= 0).any() else "log"}
-    label = fill(output.draw.x["label"], output, frame, data)
-    for (left, right), (pair, rows, runs) in zip(axes, parts, strict=True):
-        for place, run in enumerate(runs):
-            _heads(left, rows.loc[rows["run"] == run, "importance"], place, styles[run])
-            _ranked(right, rows[rows["run"] == run], styles[run])
-        left.set_yticks(range(len(runs)), [styles[run]["label"] for run in runs])
-        left.invert_yaxis()
-        left.grid(axis="y", visible=False)
-        right.axhline(1, color="black", linewidth=0.6)
-        style.set_title(left, pair)
-        set_axis(left, "x", scale, frame, label)
-        set_axis(right, "x", {"integer": True}, frame, "rank (1: most important)")
-        set_axis(right, "y", scale, frame, "importance / mean importance")
-    handles = {look["label"]: Line2D([], [], **look) for look in styles.values()}
-    style.draw_legend(figure, handles)
-    return figure
-
-
-def _heads(panel: Axes, values: pd.Series, place: int, of_run: Style) -> None:
-    """Draw a dot for every head of one run, over the box of their quartiles."""
-    y = place + np.random.default_rng(0).uniform(-0.3, 0.3, len(values))
-    dots = pd.DataFrame({"x": values, "y": y})
-    look = {key: of_run[key] for key in ("color", "markerfacecolor") if key in of_run}
-    MARKS["scatter"](panel, dots, {"x": "x", "y": "y", "size": 7}, look | {"alpha": 0.5}, 0)
-    line = {"color": of_run["color"], "linewidth": 1.5}
-    lines = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
-    lines["medianprops"] = {"color": "black", "linewidth": 2}
-    where = {"positions": [place], "widths": 0.6, "orientation": "horizontal"}
-    panel.boxplot([values], whis=(0, 100), manage_ticks=False, **where, **lines)
-
-
-def _ranked(panel: Axes, rows: pd.DataFrame, of_run: Style) -> None:
-    """Draw the mean over seeds of the heads of every rank, with its standard deviation."""
-    ranks = rows.groupby("rank")["relative"].agg(["mean", "std"]).fillna({"std": 0})
-    low, high = ranks["mean"] - ranks["std"], ranks["mean"] + ranks["std"]
-    table = ranks.assign(low=low.clip(lower=rows["relative"].min()), high=high).reset_index()
-    layer = {"x": "rank", "y": "mean", "low": "low", "high": "high", "sparse": True}
-    MARKS["line"](panel, table, layer, of_run, 0)
 
 
 def attention_maps(frame: pd.DataFrame) -> Figure:

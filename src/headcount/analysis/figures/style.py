@@ -1,20 +1,18 @@
 """One style for all figures: colours, panels, legends, colour bars and files."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
-import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, SymLogNorm
-from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -26,7 +24,6 @@ from headcount.analysis.writer import Text, write_data
 from headcount.base.files import write_bytes, write_json
 
 PAGE = 9.2  # width of a page in inches; a wider drawing is shrunk with its text
-MOST_STYLES = 6  # most curves in a panel; more cannot be distinguished
 GREY = "#6E6E6E"  # colour of references and controls
 
 # Okabe and Ito's palette for colour-blind readers.
@@ -49,37 +46,20 @@ def use_style() -> None:
     matplotlib.rcParams.update(read_beside(__file__))
 
 
-def make_styles(
-    values: Sequence[Any], labels: Mapping[str, str], collapsed: Mapping[str, str]
-) -> dict[Any, dict[str, Any]]:
+def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, dict[str, Any]]:
     """Return colour, line, marker and label of every value of the style column.
 
-    Past the palette, values share colours with other lines and markers. Values in `collapsed` get
-    hollow markers and a remark in the legend.
+    Past the palette, values share colours and markers with other lines.
     """
-    styles = {}
-    for place, value in enumerate(values):
-        again, number = divmod(max(place - 1, 0), len(COLOURS) - 1)
-        style = {
-            "color": COLOURS[number + 1 if place else 0],
+    return {
+        value: {
+            "color": COLOURS[place % len(COLOURS)],
             "label": labels.get(str(value), str(value)),
             "marker": _MARKERS[place % len(_MARKERS)],
-            "linestyle": _LINES[again % len(_LINES)],
+            "linestyle": _LINES[place // len(COLOURS) % len(_LINES)],
         }
-        if value in collapsed:
-            style["label"] += f" ({collapsed[value]})"
-            style["markerfacecolor"] = "white"
-        styles[value] = style
-    return styles
-
-
-def style_groups(values: Sequence[Any]) -> list[list[Any]]:
-    """Return values that share a panel, at most `MOST_STYLES`. The first is in every group."""
-    first, *others = values
-    count = max(1, -(-len(others) // (MOST_STYLES - 1)))
-    size = -(-len(others) // count) or 1
-    parts = [others[place : place + size] for place in range(0, len(others), size)]
-    return [[first, *part] for part in parts or [[]]]
+        for place, value in enumerate(values)
+    }
 
 
 def grid(
@@ -112,8 +92,7 @@ def colour_bar(figure: Figure, image: ScalarMappable, label: str) -> None:
     if bar.norm.__class__ is LogNorm:
         set_log_ticks(bar.ax.yaxis)
     if bar.norm.__class__ is SymLogNorm:
-        ticks = symlog_ticks(bar.norm.linthresh, bar.norm.vmax)
-        bar.set_ticks(list(ticks), labels=list(ticks.values()))
+        bar.formatter = StrMethodFormatter("{x:g}")
     bar.minorticks_off()
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
@@ -126,33 +105,18 @@ def set_log_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def symlog_ticks(linear: float, most: float) -> dict[float, str]:
-    """Return labels of 0 and of doublings of `linear`, up to ± `most`: at most four on a side."""
-    count = 1 + max(0, int(np.log2(most / linear)))
-    sizes = [linear * 2**power for power in range(0, count, -(-count // 4))]
-    return {0: "0"} | {end * size: f"{end * size:+.3g}" for size in sizes for end in (-1, 1)}
-
-
-def legend_above(figure: Figure, axes: Iterable[Axes], order: Sequence[str] = ()) -> None:
-    """Draw one legend above all panels, every label once: labels in `order`, then other curves."""
-    handles: dict[str, Artist] = {}
-    for panel in axes:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    places = {label: place for place, label in enumerate(order, -len(order))}
-    labels = sorted(handles, key=lambda label: not isinstance(handles[label], Container))
-    labels.sort(key=lambda label: places.get(label, 0))
-    if labels:
-        draw_legend(figure, {label: handles[label] for label in labels})
-
-
-def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """Draw one legend above all panels, with as many labels abreast as fit."""
+def legend_above(figure: Figure, order: Sequence[str]) -> None:
+    """Draw one legend above all panels, every label once: labels in `order`, then others."""
+    parts = [zip(*panel.get_legend_handles_labels(), strict=True) for panel in figure.axes]
+    handles = {label: handle for handle, label in chain(*parts)}
+    places = {label: place for place, label in enumerate(order)}
+    labels = sorted(handles, key=lambda label: places.get(label, len(order)))
     size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
-    longest = (_HANDLE + _LETTER * max(map(len, handles), default=0)) * size
-    columns = max(1, min(len(handles), int(figure.get_size_inches()[0] / longest)))
-    style = {"loc": "outside upper center", "ncols": columns, "frameon": False}
-    figure.legend(handles=list(handles.values()), labels=list(handles), **style)
+    longest = (_HANDLE + _LETTER * max(map(len, labels), default=0)) * size
+    columns = max(1, min(len(labels), int(figure.get_size_inches()[0] / longest)))
+    place = {"loc": "outside upper center", "ncols": columns, "frameon": False}
+    if labels:
+        figure.legend(handles=[handles[label] for label in labels], labels=labels, **place)
 
 
 def write_figure(

@@ -1,17 +1,14 @@
 """The claims of an experiment in its report: answers, decided claims and their evidence."""
 
 import re
-from collections import Counter
 from collections.abc import Collection
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from headcount.analysis import read_beside
-from headcount.analysis.claims.claims import ledger
-from headcount.analysis.inputs import INPUTS
-from headcount.analysis.outputs import FORMS, Output
+from headcount.analysis.outputs import Output
 from headcount.analysis.writer import p_value
 from headcount.base.errors import UserError
 
@@ -32,13 +29,6 @@ def read_claims(folder: Path) -> pd.DataFrame:
         raise UserError(f"{path}: expected the column {missing[0]}; make the table again")
     table[[*text]] = table[[*text]].fillna("")
     return table.assign(numbers=[_numbers(row) for row in table.itertuples()])
-
-
-def elsewhere(claims: pd.DataFrame) -> tuple[int, str]:
-    """Return the number of claims that are not in a table, and the experiments that decide them."""
-    others = [claim for name, claim in ledger().claims.items() if name not in set(claims["claim"])]
-    names = Counter(name for claim in others for name in claim.needs.experiments)
-    return len(others), ", ".join(name for name, _ in names.most_common())
 
 
 def _numbers(row: Any) -> str:
@@ -91,24 +81,7 @@ def _answer(question: dict[str, Any], claims: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def evidence(files: str, place: str, shown: Collection[Output]) -> list[Output]:
-    """Return outputs that show the files of a claim, one for each file.
-
-    Of several outputs, that of the claim's place in the paper is taken, or else the one that reads
-    the fewest kinds, since it shows most of the file.
-    """
-    chosen: set[str] = set()
-    for name in files.split():
-        path = PurePosixPath(*PurePosixPath(name).parts[1:])  # without the experiment
-        showing = [output for output in shown if _shows(output, path)]
-        own = {o.anchor: o.title.partition(":")[0].lower() in place.lower() for o in showing}
-        showing.sort(key=lambda output: (not own[output.anchor], len(output.required)))
-        chosen.update(output.anchor for output in showing[:1])
-    return [output for output in shown if output.anchor in chosen]
-
-
-def _shows(output: Output, path: PurePosixPath) -> bool:
-    if f"{path.parts[0]}/" in {folder for folder, _ in FORMS.values()}:
-        return str(path) in output.files
-    kinds = (INPUTS[kind] for kind in output.required)
-    return any(kind.folder == path.parts[0] and path.name in kind.names for kind in kinds)
+def evidence(files: str, shown: Collection[Output]) -> list[Output]:
+    """Return the tables and figures whose files decide a claim."""
+    names = {name.partition("/")[2] for name in files.split()}  # without the experiment
+    return [output for output in shown if names.intersection(output.files)]

@@ -1,10 +1,8 @@
 """The report: results of one experiment or several, by question, on one page that opens offline."""
 
 import os
-import re
-from collections import Counter
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,6 @@ from headcount.base.errors import UserError
 from headcount.base.files import fill_page, read_json, write_text
 
 _HERE = Path(__file__)
-_ID = re.compile(r'\b(id="|href="#|url\(#)')
-_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.S)
-_SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)pt" [^>]*?\bviewBox="([^"]*)"', re.S)
-_SMALLEST = 0.68 * 4 / 3  # pixels for a point of a drawing; below it, the drawing scrolls
-_LABEL = re.compile(r"\S+( \S*\w){,4}")  # the first five words name a text in a link
 # Files that an experiment may have beside its tables and figures, and their names.
 _COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
 
@@ -59,16 +52,15 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
         )
     blocks = {item.anchor: _block(item, folder, part, page) for item in shown}
     claims = answers.read_claims(folder)
-    where = zip(claims["files"], claims["place"], strict=True)
-    claims["evidence"] = [answers.evidence(files, place, shown) for files, place in where]
+    claims["evidence"] = [answers.evidence(files, shown) for files in claims["files"]]
     answered = answers.answers(claims) if (folder / answers.TABLE).exists() else []
     for answer in answered:
         names = (f"figure-{name}" for name in answer["question"]["figures"])
         answer["figure"] = next((blocks[name] for name in names if name in blocks), None)
     links = {text: folder / name for name, text in _COMPANIONS.items()}
     links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
-    part |= {"claims": claims.to_dict("records"), "elsewhere": answers.elsewhere(claims)}
-    return part | {"answers": answered, "links": links, "blocks": blocks}
+    shown_claims = claims.to_dict("records")
+    return part | {"claims": shown_claims, "answers": answered, "links": links, "blocks": blocks}
 
 
 def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> dict[str, Any]:
@@ -82,8 +74,8 @@ def _block(output: Output, folder: Path, part: dict[str, Any], page: Path) -> di
     }
     block = {"output": output, "anchor": anchor, "of": part["title"], "files": files} | content
     if output.form == "figure":
-        drawing = path.with_suffix(".svg").read_text(encoding="utf-8")
-        return block | inline_drawing(drawing, anchor, f"{output.title}. {content['caption']}")
+        drawing = b64encode(path.with_suffix(".svg").read_bytes()).decode()
+        return block | {"drawing": f"data:image/svg+xml;base64,{drawing}"}
     return block | {"sides": sides(pd.DataFrame(content["rows"], columns=content["columns"]))}
 
 
@@ -103,8 +95,7 @@ def _render(parts: list[dict[str, Any]], outputs: list[Output]) -> str:
         "decided": answers.DECIDED,
         "minus": answers.minus,
         "sections": sections,
-        "warnings": share(blocks, "warnings"),
-        "settings": share(blocks, "notes"),
+        "warnings": list(dict.fromkeys((b["of"], text) for b in blocks for text in b["warnings"])),
         "origins": _origins(blocks),
         "css": Markup(_HERE.with_suffix(".css").read_text(encoding="utf-8")),
         "script": Markup(_HERE.with_suffix(".js").read_text(encoding="utf-8")),
@@ -144,34 +135,3 @@ def in_order(outputs: list[Output]) -> list[Output]:
     tables = {item.name: place for place, item in enumerate(outputs) if item.form == "table"}
     places = [(tables.get(o.beside, n), o.beside != "", n) for n, o in enumerate(outputs)]
     return [outputs[place] for *_, place in sorted(places)]
-
-
-def share(blocks: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Return the texts that two blocks or more have under a key, each with a number and a label.
-
-    A block keeps its other texts under the key, and gets those that it shares under `shared_…`.
-    """
-    counts = Counter(text for block in blocks for text in dict.fromkeys(block[key]))
-    texts = [text for text, count in counts.items() if count > 1]
-    shared = {
-        text: {"number": number, "text": text, "label": _LABEL.match(text)[0], "of": {}}
-        for number, text in enumerate(texts, start=1)
-    }
-    for block in blocks:
-        block[f"shared_{key}"] = [shared[text] for text in block[key] if text in shared]
-        block[key] = [text for text in block[key] if text not in shared]
-        for item in block[f"shared_{key}"]:
-            item["of"] |= {block["of"]: None}
-    return list(shared.values())
-
-
-def inline_drawing(svg: str, name: str, description: str) -> dict[str, Any]:
-    """Return the `<svg>` element of a file that matplotlib wrote, and its view box.
-
-    `name` becomes a prefix of all ids. Screen readers read the description.
-    """
-    element = _ID.sub(rf"\g<1>{name}-", _METADATA.sub("", svg[svg.index("<svg") :]))
-    width, box = _SIZE.search(element).groups()
-    least = f"min-width: {float(width) * _SMALLEST:.0f}px"
-    start = f'<svg role="img" aria-label="{escape(description)}" style="{least}" '
-    return {"drawing": Markup(element.replace("<svg ", start, 1)), "box": box}

@@ -82,14 +82,6 @@ def _sizes(models_by_heads: Facts) -> pd.DataFrame:
     return table.merge(table.loc[table["run"] == BASE, alike], on=alike)
 
 
-def points_by_heads(table: FrameOf[heads_per_layer]) -> pd.DataFrame:
-    """Return the mean score of every model over seeds, from `low` to `high` by `spread`."""
-    difference = f"{of_runs.BOOTSTRAP}, of the difference to the {BASE}"
-    models = [*_MODEL, "heads_per_layer"]
-    points = of_runs.over_seeds(table.dropna(subset="seed"), models, bootstrap=difference)
-    return points.fillna(dict.fromkeys(("low", "high"), points["score"]))
-
-
 @note
 def cut_off(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every run that cut off many sentences or translations of a test set."""

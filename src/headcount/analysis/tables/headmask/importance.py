@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from headcount.analysis import stats
 from headcount.analysis.collapse import with_updates
 from headcount.analysis.frames import BASE, HEAD, RUN, Runs, with_paper
 from headcount.analysis.published import headmask
@@ -22,7 +23,8 @@ def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
     Unit-free measures are missing where an importance is below 0.
     """
     heads = importance.query("statistic == 'importance'").groupby(RUN, sort=False)["value"]
-    spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), gini=gini, heads="size")
+    spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), heads="size")
+    spread["gini"] = [stats.inequality(x.to_numpy()[None], "gini")[0] for _, x in heads]
     spread["cv"] = spread["variance"] ** 0.5 / spread["mean"]
     spread["max_over_mean"] = heads.max() / spread["mean"]
     spread.loc[heads.min() < 0, ["cv", "gini", "max_over_mean"]] = np.nan
@@ -44,17 +46,6 @@ def _ratio_to_baseline(values: pd.Series) -> pd.Series:
     """Return values over the baseline's value of the pair and seed, missing where that is 0."""
     base = values[values.index.get_level_values("run") == BASE].droplevel("run")
     return values / base.where(base != 0).reindex(values.index.droplevel("run")).to_numpy()
-
-
-def gini(values: pd.Series) -> float:
-    """Return the Gini coefficient: 0 for equal values, (n − 1) / n if one value has everything.
-
-    Raises UserError if all values are 0.
-    """
-    x = np.sort(values.to_numpy(float))
-    if not x.any():
-        raise UserError("importances: expected numbers, found only 0; make the file again")
-    return float((2 * np.arange(1, x.size + 1) - x.size - 1) @ x / (x.size * x.sum()))
 
 
 def stability(importance: pd.DataFrame) -> pd.DataFrame:

@@ -149,13 +149,6 @@ def variants(
     return _compare(values, runs, ["baseline", "random"])[[*_CELL, "n", *_TEST]]
 
 
-def variant_points(table: FrameOf[variants]) -> pd.DataFrame:
-    """Return differences of dev loss to the baseline, and shares of masks that harm."""
-    loss = (table["statistic"] == "dev_loss") & (table["reference"] == "baseline")
-    points = table[loss | table["statistic"].str.endswith("harmful_share")]
-    return points.assign(_panel=points["test_set"].fillna("share"))
-
-
 def _trained(curves: pd.DataFrame) -> pd.DataFrame:
     """Return the lowest dev loss and the seconds of trainings."""
     groups = curves.groupby(RUN, sort=False)

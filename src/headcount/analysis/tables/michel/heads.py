@@ -2,12 +2,11 @@
 
 import pandas as pd
 
-from headcount.analysis.captions import note, ours, scored, setting
+from headcount.analysis.captions import note, scored, setting
 from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings, with_paper
 from headcount.analysis.outputs import Output
 from headcount.analysis.published import michel
 from headcount.analysis.stats import correlate, holm
-from headcount.analysis.writer import readable
 from headcount.base.addresses import KINDS
 
 LEVEL = 0.01  # significance level of the paper for masking one head
@@ -115,13 +114,3 @@ def ablated_on(
         return [scored(ablation_facts), *setting(frame, settings)]
     sizes = [f"{test} ({n} pairs)" for run in classifier_facts for test, n in run["pairs"].items()]
     return [f"Accuracy in percent on {', '.join(dict.fromkeys(sizes))}; changes in points."]
-
-
-@note
-def layers_without_loss(frame: pd.DataFrame) -> str:
-    """Return how many layers of every model need only one head."""
-    rows = ours(frame)
-    harmless = (rows["significant"] == 0) | (rows["delta"] >= 0)
-    counts = harmless.groupby([rows[name] for name in TASK], sort=False)
-    texts = [f"{', '.join(map(readable, k))}: {part.sum()} of {len(part)}" for k, part in counts]
-    return f"Layers without a significant loss: {'; '.join(texts)}."

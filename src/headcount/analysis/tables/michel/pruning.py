@@ -151,7 +151,7 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
     kept = {k: 100 * v.clip(lower=0) / whole.where(whole >= FLOOR) for k, v in ends.items()}
     percent = 100 * training["index"] / groups["index"].transform("max")
     columns = [*RUN, "update", "test_set", "index", "percent", "heads_masked", "score", *kept]
-    return training.assign(percent=percent, **kept)[columns]
+    return training.assign(percent=percent, **kept)[columns].assign(_alike=100 - percent)
 
 
 def training(

@@ -8,14 +8,13 @@ from headcount.analysis.published import voita
 from headcount.analysis.scores import over_seeds
 from headcount.analysis.stats import speedups
 from headcount.analysis.tables.voita import pruning
-from headcount.analysis.tables.voita.pruning import records, untuned_models
+from headcount.analysis.tables.voita.pruning import records
 from headcount.base.hard_concrete import HardConcrete
 
 _PAPER = HardConcrete(0.5)  # gives the masses that the paper prints
 _LOCATIONS = (0.0, 2.0, -3.0)  # log α of the curves of the paper
 _VALUES = np.linspace(0, 1, 401)[1:-1]
 _SETUP = ["pair", "seed", "phase", "batch_size"]
-_PANELS = ("tuned", "untuned", "start")
 
 
 def distributions(settings: Settings) -> pd.DataFrame:
@@ -51,25 +50,6 @@ def encoder_points(runs: FrameOf[records]) -> pd.DataFrame:
     points = points.rename(columns={"scope_left": "heads_left"})
     points = points.sort_values("heads_left", ascending=False, kind="stable")
     return with_paper(points, voita.table("figure7", "score"))
-
-
-def method_points(runs: FrameOf[records], untuned: FrameOf[untuned_models]) -> pd.DataFrame:
-    """Return the change of the score of every way to choose heads, one way and λ a row."""
-    base = runs[runs["start"] == BASE]
-    elsewhere = runs.loc[runs["start"] != BASE, ["pair", "scope"]].drop_duplicates()
-    starts = runs[runs["method"] == "gates"].merge(elsewhere, on=["pair", "scope"])
-    parts = [
-        base.assign(panel="tuned", contender=base["method"]),
-        starts.assign(panel="start", contender=starts["start"]),
-        untuned[untuned["run"] == BASE].assign(panel="untuned"),
-    ]
-    points = pd.concat(parts, ignore_index=True)
-    points["size"] = points["scope_left"].where(points["method"] == "subset", -1)  # it has no λ
-    by = ["pair", "test_set", "scope", "panel", "contender", "lambda", "size"]
-    points = over_seeds(points, by, "delta", means=["scope_heads", "scope_left"])
-    points = points.rename(columns={"scope_heads": "heads", "scope_left": "heads_left"})
-    task = points.groupby(by[:3], sort=False).ngroup()
-    return points.iloc[np.lexsort([points["panel"].map(_PANELS.index), task])]
 
 
 def points_left(layers: FrameOf[pruning.layers], figure: str, by: list[str]) -> pd.DataFrame:
@@ -112,9 +92,7 @@ def trajectories(gates: pd.DataFrame, models: FrameOf[pruning.models]) -> pd.Dat
     return table.sort_values(order, kind="stable", ignore_index=True)
 
 
-def timed(
-    pruned_speed: pd.DataFrame, models: FrameOf[pruning.models], scores: FrameOf[pruning.scores]
-) -> pd.DataFrame:
+def timed(pruned_speed: pd.DataFrame, models: FrameOf[pruning.models]) -> pd.DataFrame:
     """Return the time of a sentence of every timed model, by phase and batch size."""
     raw = pruned_speed.drop(columns="run")
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
@@ -126,5 +104,4 @@ def timed(
     whole = [name for name in raw["model"].unique() if name not in set(models["run"])]
     whole = BASE if BASE in whole or not whole else whole[0]
     table = speedups(table, raw, _SETUP, whole).rename(columns={"model": "run"})
-    table = table.merge(models[[*RUN, "method", "scope"]], "left", RUN)
-    return table.merge(scores.drop_duplicates(RUN), "left", RUN)
+    return table.merge(models[[*RUN, "method", "scope"]], "left", RUN)

@@ -1,7 +1,6 @@
-"""Pruned models: heads left, where BLEU falls, and other ways to choose heads (Voita et al.)."""
+"""Pruned models: heads left, scores, and other ways to choose heads (Voita et al.)."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,7 @@ from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "method", "scope", "lambda", "start", "control", "gates_run"]
-_LIMITS = (0.25, 1.0)  # losses of BLEU, in points
 _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
-_SWEEP = ["pair", "scope", "start", "seed"]
 
 
 def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
@@ -57,7 +54,6 @@ def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
     parts = [
         layers[layers["gated"]].groupby(_MODEL)[counts].sum().set_axis(scope, axis=1),
         left.unstack(),
-        (left / by_kind["heads"].sum()).unstack().add_suffix("_share"),
         by_kind["text"].agg(" ".join).unstack().add_suffix("_layers"),
     ]
     models = layers.groupby(_MODEL, sort=False)[counts].sum().join(parts).reset_index()
@@ -79,9 +75,9 @@ def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
 def updates(
     models: FrameOf[models], start_curves: pd.DataFrame, pruned_curves: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return pruned models with updates of their own, of their start and of their gates run."""
+    """Return pruned models with updates of their own and of their start."""
     last = pd.concat([start_curves, pruned_curves]).groupby(RUN)["step"].max()
-    for name, run in (("updates", "run"), ("updates_before", "start"), ("with_gates", "gates_run")):
+    for name, run in (("updates", "run"), ("updates_before", "start")):
         models = models.join(last.rename(name), on=["pair", run, "seed"])
     models.loc[models["start"] == RANDOM_WEIGHTS, "updates_before"] = 0
     return models
@@ -118,16 +114,6 @@ def updates_spent(models: FrameOf[updates]) -> str:
     numbers = (" or ".join(f"{n:,.0f}" for n in sorted(values.unique())) for _, values in spent)
     texts = (f"{name} {number}" for (name, _), number in zip(spent, numbers, strict=True))
     return f"Updates: {', '.join(texts)}."
-
-
-@note
-def unequal_updates(models: FrameOf[updates], settings: Settings) -> str:
-    """Return a warning if models from scratch had other updates than pruned ones in total."""
-    scratch = models[models["method"] == "scratch"]
-    equal = (scratch["updates"] == scratch["updates_before"] + scratch["with_gates"]).all()
-    text = "Models from scratch had not as many updates as the start and the pruning together. "
-    text += "Their distance from pruned models is due to updates as well as to heads."
-    return text * (len(scratch) > 0 and not (equal and settings["model"].imported is None))
 
 
 @note
@@ -172,50 +158,6 @@ def untuned_models(
     return rows.assign(reference_run=rows["run"], comparison="untuned")
 
 
-def falls(runs: FrameOf[records]) -> pd.DataFrame:
-    """Return at how many heads a sweep over λ first falls more than a limit below its control."""
-    rows = []
-    for key, sweep in frames.grouped(runs[runs["method"] == "gates"], _SWEEP):
-        # The control stands first even where another run has as many heads, or more.
-        sweep = sweep.assign(penalised=sweep["lambda"] > 0).sort_values(
-            ["penalised", "scope_left", "lambda"], ascending=[True, False, True], kind="stable"
-        )
-        facts = dict(zip(_SWEEP, key, strict=True)) | _shares(sweep.drop_duplicates("run"))
-        for test, of_test in sweep.groupby("test_set", sort=False):
-            rows += [facts | {"test_set": test} | _fall(of_test, limit) for limit in _LIMITS]
-    return pd.DataFrame(rows)
-
-
-def _fall(sweep: pd.DataFrame, limit: float) -> dict[str, Any]:
-    """Return the first run below the limit, all missing without one, and the run before it."""
-    sweep = sweep.reset_index(drop=True)
-    place = min(sweep.index[sweep["delta"] < -limit], default=len(sweep))
-    held, fell = sweep.iloc[place - 1], sweep.reindex([place]).iloc[0]
-    names = ["lambda", "delta", "delta_low", "delta_high", "p"]
-    return fell[names].to_dict() | {
-        "limit": limit,
-        "last_ok_heads": held["scope_left"],
-        "last_ok_delta": held["delta"],
-        "first_loss_heads": fell["scope_left"],
-        "signature": held["signature"],
-    }
-
-
-def _shares(models: pd.DataFrame) -> dict[str, Any]:
-    """Return mean shares of heads left by attention type. The first model is the control."""
-    shorn = models.iloc[1:].query("scope_left < scope_heads")
-    shares = shorn.loc[shorn["scope"] == "all", [f"{kind}_share" for kind in KINDS]]
-    mean, encoder = shares.mean(), shares.iloc[:, 0] < shares.iloc[:, 1:].min(axis=1)
-    first = mean.index[mean == mean.min()].str.removesuffix("_share")
-    return mean.to_dict() | {
-        "runs": len(models) - 1,
-        "scope_heads": models["scope_heads"].iloc[0],
-        "runs_pruned": len(shorn),
-        "first_kind": " and ".join(first) or None,
-        "enc_self_lowest": encoder.sum() if len(shares) else None,
-    }
-
-
 def few_heads(
     models: FrameOf[updates],
     scores: FrameOf[scores],
@@ -255,7 +197,7 @@ def comparison(
 
     Comparison `tuned`: ways to choose as many heads. `untuned`: the same without fine-tuning.
     `start`: gates runs of one λ from different starts, of which one is the baseline.
-    `reference_run`: the run whose score is subtracted. Without a comparison, all models are there.
+    `reference_run`: the run whose score is subtracted.
     """
     runs = runs.assign(control_delta=runs["delta"], place=runs["method"].map(_ORDER))
     penalised, untuned = runs[runs["lambda"] > 0], untuned[untuned["lambda"] > 0]
@@ -264,8 +206,6 @@ def comparison(
     bases = gates["run"].where(gates["start"] == BASE).groupby(alike).transform("first")
     tuned = _contest(penalised, "tuned", "method", penalised["gates_run"])
     start = _contest(gates, "start", "start", bases)
-    if tuned.empty and start.empty and untuned.empty:
-        tuned = _contest(runs, "tuned", "method", runs["gates_run"], least=1)
     table = pd.concat([tuned, untuned, start], ignore_index=True)
     wanted = table.dropna(subset="reference_run").query("comparison != 'untuned'")
     compared = compare(wanted, pruned_translations, references).set_axis(wanted.index)
@@ -273,13 +213,11 @@ def comparison(
     return table
 
 
-def _contest(
-    rows: pd.DataFrame, comparison: str, contender: str, bases: pd.Series, least: int = 2
-) -> pd.DataFrame:
-    """Return the models that are compared with a run of `bases`, if they are `least` or more."""
+def _contest(rows: pd.DataFrame, comparison: str, contender: str, bases: pd.Series) -> pd.DataFrame:
+    """Return the models that are compared with a run of `bases`, if they are several."""
     group = ["pair", "gates_run", "lambda", "seed"]
     rows = rows.assign(comparison=comparison, contender=rows[contender], gates_run=bases)
-    rows = rows[rows.groupby(group)["run"].transform("nunique") >= least]
+    rows = rows[rows.groupby(group)["run"].transform("nunique") > 1]
     first = [rows.groupby(group, sort=False).ngroup(), pd.factorize(rows["test_set"])[0]]
     rows = rows.iloc[np.lexsort([rows["place"], *reversed(first)])]
     against = rows["gates_run"].where(rows["run"] != rows["gates_run"])

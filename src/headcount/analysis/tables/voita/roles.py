@@ -9,8 +9,7 @@ import pandas as pd
 from headcount.analysis import frames, stats
 from headcount.analysis import measures as of_heads
 from headcount.analysis.captions import note
-from headcount.analysis.collapse import collapse_labels, collapses
-from headcount.analysis.frames import BASE, HEAD, RUN, Data, Facts, FrameOf, Runs, Settings
+from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
 from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.runs import RANDOM_WEIGHTS
@@ -71,6 +70,12 @@ def head_maps(
     )
     lines = maps["function"].fillna("").str.replace("-", "−").str.split(", ")
     return maps.assign(_function=lines.str[:2].str.join("\n"))
+
+
+def relevance_and_confidence(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for relevance and one for confidence of every head."""
+    others = frame.columns.drop(["relevance", "confidence"])
+    return frame.melt(others, var_name="measure").dropna(subset="value")
 
 
 def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.DataFrame:
@@ -170,14 +175,12 @@ def no_trees(frame: pd.DataFrame, attention: pd.DataFrame) -> str:
     return f"No treebank in the source language: {', '.join(pairs)}." if pairs else ""
 
 
-def on_first_treebanks(best: FrameOf[best_heads], collapsed: FrameOf[collapses]) -> pd.DataFrame:
+def on_first_treebanks(best: FrameOf[best_heads]) -> pd.DataFrame:
     """Return the best heads of every model on its first treebank, then the paper's."""
     ours = of_heads.on_first_treebank(best[best["source"] == "ours"]).astype({"seed": int})
-    labels = collapse_labels(ours, collapsed)
     paper = voita.dependency_scores_by_pair().assign(treebank="wmt")
     points = frames.with_paper(ours[_POINTS], paper)
-    labels = {run: f"{run} ({text})" for run, text in labels.items()}
-    runs = points["run"].astype("str").replace(labels)
+    runs = points["run"].astype("str")
     runs = points["pair"] + ", " + runs if ours["pair"].nunique() > 1 else runs
     points["_model"] = runs.fillna(points["pair"])
     arrows = list(map(of_heads.arrow, points["relation"], points["direction"]))
@@ -232,12 +235,3 @@ def _compare(both: pd.DataFrame, scope: str) -> tuple[float, float, float, float
     rho = float(np.corrcoef(*sides)[0, 1])
     p = stats.shuffled_p(*sides, blocks.to_numpy(str), _SHUFFLES)
     return rho, *stats.bootstrap_correlation(*sides, ranks=scope != _WITHIN), p
-
-
-@note
-def quadrature(more_measures_facts: Facts) -> str:
-    """Return how far the sum of integrated gradients is from the loss that all heads take off."""
-    sums = [run["integrated_gradients"] for run in more_measures_facts]
-    gaps = [abs(s["sum"] / s["loss_taken_off"] - 1) for s in sums if s["loss_taken_off"]]
-    text = "Integrated gradients sum to what all heads together take off the loss, within {:.1f} %."
-    return text.format(100 * max(gaps)) if gaps else ""
