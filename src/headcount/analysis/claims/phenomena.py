@@ -11,7 +11,7 @@ from headcount.analysis.claims.table import FAILS, HOLDS, UNDECIDED, decide, mea
 from headcount.analysis.stats import ALPHA
 from headcount.base.settings.section import Section
 
-COLUMNS = ["phenomenon", "paper", "ours", "low", "high", "limit", "holds", "number"]
+COLUMNS = ["phenomenon", "paper", "ours", "low", "high", "limit", "holds", "number", "pairs"]
 
 
 class Phenomenon(Section):
@@ -55,5 +55,6 @@ def phenomena_table(evidence: Evidence) -> pd.DataFrame:
         ours = dict(zip(["ours", "low", "high"], (decision[name] for name in BOUNDS), strict=True))
         limit = f"{decision['side']} {decision['limit']:g}"
         row = {"phenomenon": item.phenomenon, "paper": item.paper, "number": claim.statistic}
-        rows.append(row | ours | {"limit": limit, "holds": verdict})
+        row |= {"limit": limit, "holds": verdict, "pairs": " ".join(sorted({*numbers["pair"]}))}
+        rows.append(row | ours)
     return pd.DataFrame(rows, columns=COLUMNS)
