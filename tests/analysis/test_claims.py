@@ -295,6 +295,14 @@ def test_a_run_counts_for_the_share_that_it_is_nearest_to():
     assert measure(ledger().claims["HM-04"], given)["value"].tolist() == [0.5]
 
 
+def test_seeds_that_are_not_measured_count():
+    """The number of heads comes from the measured seed."""
+    scores = pd.concat([SCORES.assign(seed=seed) for seed in (1, 2)])
+    given = Given({"scores": scores})
+    given.sources["runs"] = pd.concat([given.sources["runs"].assign(seed=s) for s in (1, 2)])
+    assert sorted(measure(ledger().claims["HM-04"], given)["seed"].unique()) == [1, 2]
+
+
 def test_every_claim_has_what_it_refers_to_and_values_of_its_paper():
     config = set(experiment_names(ROOT / "config"))
     known = ledger()

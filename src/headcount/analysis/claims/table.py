@@ -52,7 +52,9 @@ def measure(claim: papers.Claim, evidence: Evidence) -> pd.DataFrame:
         return pd.DataFrame()
     rows = function(**{key: frames.get(str(given), given) for key, given in arguments.items()})
     if claim.test.compare and len(rows):
-        runs = frames["runs"].merge(frames["sizes"][[*MODEL, "heads"]], on=MODEL)
+        names = ["experiment", "pair", "run"]  # seeds that are not measured have the same heads
+        sizes = frames["sizes"][[*names, "heads"]].drop_duplicates()
+        runs = frames["runs"].merge(sizes, on=names)
         rows = estimates.compared(rows, runs, claim.test.compare, claim.test.scale == "ratio")
     return rows if "value" in rows and rows["value"].notna().any() else pd.DataFrame()
 
