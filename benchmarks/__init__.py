@@ -6,3 +6,10 @@
 from pathlib import Path
 
 FOLDER = Path("data/bpe/bench/multi30k.en-de")  # the pair that they work on unless told another
+
+RUNS = {
+    "baseline": "baseline",
+    "impt-12.5%": "{method: importance, share: 12.5%}",
+    "gates-all-l0.01": "{method: gates, lambda: 0.01}",
+}
+"""Runs whose training is measured, by label: values of `--run`."""

@@ -15,9 +15,9 @@ from benchmarks.training import first_batches, our_trainer, work_of
 from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings, label
+from headcount.base.settings.training_runs import RunSettings
 
-METHODS = ("baseline", "random", "impt")
+METHODS = ("baseline", "random", "importance")
 
 
 def contenders(
@@ -27,12 +27,12 @@ def contenders(
     work = work_of(first_batches(data, settings, args.updates), model, len(data.words))
     found = []
     for method in METHODS:
-        name = method if method == "baseline" else f"{method}-{args.share}"
-        run = RunSettings.model_validate(name).counted(model)
+        share = None if method == "baseline" else args.share
+        run = RunSettings(method=method, share=share).counted(model)
         trainer = our_trainer(data, model, settings, Path(tempfile.gettempdir()), run)
         trainer.repeat(args.updates)
         go = partial(trainer.run, args.updates)
-        found.append(Contender(label(run), go, work, settings.precision))
+        found.append(Contender(run.label, go, work, settings.precision))
     return found
 
 

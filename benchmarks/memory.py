@@ -19,7 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from benchmarks import FOLDER
+from benchmarks import FOLDER, RUNS
 from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.results import child, record
 from benchmarks.results.record import ROOT
@@ -72,7 +72,7 @@ def sizes(args: argparse.Namespace) -> Iterator[tuple[Size, Sequence[str]]]:
     for name in args.experiments:
         pieces = experiment(name).assumed_pieces
         for tokens in args.batch_tokens:
-            runs = ("baseline", "impt-12.5%", "gates-all-l0.01", "translate")
+            runs = (*RUNS, "translate")
             yield (
                 Size(name, "fp32", pieces, tokens),
                 runs if tokens == last else runs[:1] + runs[3:],
@@ -109,7 +109,7 @@ class Jobs:
             batch_tokens=size.batch_tokens, precision=size.precision,
             threads=self.args.threads, device=self.args.device, peak_lr=LEARNING_RATE,
         )  # fmt: skip
-        flags = ["--run", run, *as_flags(train), "--bpe", pair, "--seed", 1]
+        flags = ["--run", RUNS[run], *as_flags(train), "--bpe", pair, "--seed", 1]
         flags += ["--out", out, "--state", out / "state", "--save-seconds", 0.1]
         if not run.startswith("gates"):
             return self._megabytes("train", [*flags, *as_flags(size.model)])

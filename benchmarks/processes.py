@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import FOLDER
+from benchmarks import FOLDER, RUNS
 from benchmarks.results import record
 from benchmarks.results.timings import markdown
 from headcount.base import command
@@ -26,7 +26,6 @@ from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 
 ROOT = Path(__file__).parents[1]
-RUNS = ("baseline", "impt-12.5%", "gates-all-l0.01")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Trainings:
             batch_tokens=args.batch_tokens, accumulate=args.processes, processes=processes,
             threads=args.threads, device=args.device,
         )  # fmt: skip
-        words = [ROOT / "scripts" / ("prune.py" if gates else "train.py"), "--run", run]
+        words = [ROOT / "scripts" / ("prune.py" if gates else "train.py"), "--run", RUNS[run]]
         if gates:
             start = self.folder / f"baseline.{processes}" / "model"
             words += ["--init-from", start, *as_flags(GatesSettings(**length))]

@@ -1,7 +1,4 @@
-"""Translate without each head of one model, and with one head alone in each of its layers.
-
-The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra `pretrained`).
-"""
+"""Translate without each head of one model, and with one head alone in each of its layers."""
 
 from headcount.ablation.masking import with_dev, write_ablation
 from headcount.base.command import Flags, script
@@ -13,5 +10,7 @@ from headcount_hf.hooks.opened import SEARCHED, open_inputs
 @script("--model", "[--bpe]", "--text", *SEARCHED, out="CSV to write")
 def main(args: Flags, ablation: AblationSettings, decode: DecodeSettings) -> None:
     inputs, facts = open_inputs(args, decode)
-    origin = args.origin(inputs.files(with_dev(ablation)), **facts)
-    write_ablation(inputs, ablation, args.out, origin)
+    names = with_dev(ablation)
+    origin = args.origin(inputs.files(names), **facts)
+    masked, tests = inputs.load(), inputs.read_tests(names, ablation.sentences)
+    write_ablation(masked, tests, args.out, origin)

@@ -1,8 +1,4 @@
-"""Make the tables and figures of one chapter of an experiment's results.
-
-`analysis.py CHAPTER --help` lists the inputs of a chapter. Files of runs lie in folders
-`<pair>/<run>/seed<k>/`.
-"""
+"""Make the tables and figures of one chapter; `analysis.py CHAPTER --help` lists its inputs."""
 
 from headcount.analysis.build import add_chapter_flags, write_chapter
 from headcount.analysis.outputs import chapters

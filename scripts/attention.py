@@ -1,7 +1,4 @@
-"""Write the attention of one head on sentences of your own, for scripts/attention_map.py to draw.
-
-A file contains one source sentence a line. Targets come from a second file, or from the model.
-"""
+"""Write the attention of one head on your own sentences, for scripts/attention_map.py to draw."""
 
 from headcount.base.addresses import KINDS, Head
 from headcount.base.command import Flags, flag, path, script

@@ -1,8 +1,4 @@
-"""Draw attention maps: one figure of all sentences in a file that scripts/attention.py wrote.
-
-The ending of the figure's name chooses its format: .svg, .pdf or .png. Letters are joined and
-right-to-left scripts ordered.
-"""
+"""Draw attention maps: one figure of all sentences in a file that scripts/attention.py wrote."""
 
 import warnings
 
@@ -10,26 +6,23 @@ from headcount.analysis.figures.special import draw_attention
 from headcount.analysis.figures.style import save_drawing, use_style
 from headcount.base.addresses import Head
 from headcount.base.command import Flags, flag, path, script
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_json
 
 
 @script(
     path("--weights", "JSON of scripts/attention.py"),
     flag("--title", "title above the first map; the head by default", default=""),
-    out="figure to write",
+    out="figure to write: .svg, .pdf or .png",
 )
 def main(args: Flags) -> None:
     if args.out.suffix not in (".svg", ".pdf", ".png"):
         raise UserError(f"{args.out}: expected a name that ends in .svg, .pdf, .png")
     use_style()
-    try:
+    with reading(args.weights, "scripts/attention.py"):
         file = read_json(args.weights)
         title = args.title or f"{Head(**file['head']).label()}, by {file['level']}"
         drawing = draw_attention(file["maps"], [title, *[""] * (len(file["maps"]) - 1)])
-    except (ValueError, KeyError, TypeError) as fault:
-        expected = "expected a file of scripts/attention.py"
-        raise UserError(f"{args.weights}: {expected}, found a fault: {fault}") from None
     with warnings.catch_warnings():
         # In SVG text stays text, and the fonts of the reader show it.
         action = "ignore" if args.out.suffix == ".svg" else "error"

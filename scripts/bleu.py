@@ -22,7 +22,7 @@ from headcount.scoring.bleu import doubts, score_files
 def main(args: Flags) -> None:
     words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unsegmented_scripts)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)
-    warnings = doubts(scores, args.translations, args.references)
+    warnings = doubts(scores)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     facts = {"pair": args.pair, "run": args.run, "seed": args.seed, "scores": scores}

@@ -1,7 +1,4 @@
-"""Learn byte-pair encoding from the training text of a pair, and write codes and pieces.
-
-The words come from Moses's tokeniser, unless the text is tokenised already.
-"""
+"""Learn byte-pair encoding from the training text of a pair, and write codes and pieces."""
 
 from headcount.base.command import CLEANED, Flags, script
 from headcount.base.settings.data import BpeSettings, SpellingSettings

@@ -1,7 +1,4 @@
-"""Remove heads of a Hugging Face classifier of sentence pairs: one by one, all but one, in steps.
-
-Needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
-"""
+"""Remove heads of a classifier of sentence pairs: one by one, all but one, in steps."""
 
 from headcount.ablation.masking import DEV
 from headcount.base.command import HUGGING_FACE, Flags, flag, path, script
@@ -17,7 +14,7 @@ _LABELS = "names of the model's labels in the order of their numbers; default: t
 @script(
     "--model",
     flag("--labels", _LABELS, nargs="+", default=[], metavar="NAME"),
-    path("--dev", "pairs that choose and rank heads"),
+    path("--dev", "labelled pairs, as MultiNLI has them, to choose and rank heads"),
     path("--matched", "pairs that score"),
     path("--mismatched", "pairs of other domains"),
     flag("--seed", "seed of the random orders", type=int, default=1),

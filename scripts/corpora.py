@@ -1,7 +1,4 @@
-"""List the corpora, their files, sizes, licences and checksums, without fetching.
-
-Without an experiment, all of config/corpora.yaml.
-"""
+"""List the corpora: files, sizes, licences and checksums. Nothing is fetched."""
 
 from pathlib import Path
 

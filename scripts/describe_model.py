@@ -1,8 +1,4 @@
-"""Print the lines of a pretrained model in config/models.yaml and an experiment, to paste.
-
-Every file that is read has its SHA-256. A model of the hub is fetched into the folder first: the
-files of one commit, without code and pickles.
-"""
+"""Print a model's lines in config/models.yaml and an experiment. --hub fetches it first."""
 
 from headcount.base.command import Flags, flag, script
 from headcount.data.fetching.models import fetch_commit

@@ -1,8 +1,4 @@
-"""Part labelled pairs for classifiers: to fine-tune them, to rank their heads, to score them.
-
-Pairs on whose label people did not agree are left out. Raw files are read where their manifest
-stands.
-"""
+"""Part labelled pairs for classifiers: to fine-tune them, to rank their heads, to score them."""
 
 from headcount.base.command import Flags, script
 from headcount.base.settings.pretrained import EntailmentSettings

@@ -1,10 +1,4 @@
-"""Write a model as a folder that has all that it needs, for this project or for another program.
-
-headcount: our format, with subwords beside the weights. Masked heads are deleted. ctranslate2: one
-number of heads for all layers of the encoder and one for the decoder. Layers with fewer get masked
-heads. huggingface: Marian, Pegasus, or the family that the model was imported from. All heads that
-are pruned are masked there, so that the folder is no smaller.
-"""
+"""Write a model as a folder that has all that it needs, for this project or for another program."""
 
 from functools import partial
 from pathlib import Path

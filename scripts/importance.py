@@ -1,8 +1,4 @@
-"""Measure the importance of every head of one model: the size of the loss's derivative.
-
-Or the change of the loss without each head. The model is ours, with --bpe, or one of Hugging Face,
-with --text (extra `pretrained`).
-"""
+"""Measure the importance of every head of one model, or the loss's change without each head."""
 
 from headcount.base.command import Flags, flag, script
 from headcount.base.errors import UserError

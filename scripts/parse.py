@@ -1,7 +1,4 @@
-"""Predict dependency trees of your own text with stanza, for the syntactic test of heads.
-
-Needs the extra: pip install -e '.[parse]'. Name the result in config/corpora.yaml, under `trees`.
-"""
+"""Predict dependency trees of your own text with stanza (extra `parse`), for the roles of heads."""
 
 from pathlib import Path
 

@@ -1,11 +1,4 @@
-"""Prune one model in the way that --run names, and write the smaller model.
-
-gates-…: fine-tune with Hard Concrete gates on the heads, and delete closed heads. …-from-none: the
-same from random weights. subset-…: learn which heads stay while fine-tuning. ranked-… and drawn-…:
-delete as many heads as a gates run, by importance or at random, and fine-tune. scratch-…: train the
-heads that a gates run kept from a random start. Killed or stopped, the same command goes on from
-its last state, on a CPU to the same last bit.
-"""
+"""Prune one model by the method of --run, and write the smaller model."""
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -14,22 +7,20 @@ from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import label
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session
 
-WAYS = {
-    "gates": (PruningRun.finish_gates, "init_from", "gates"),
-    "gates from none": (PruningRun.finish_gates, "model", "gates"),
-    "subset": (PruningRun.finish_subset, "init_from", "gates", "subset"),
-    "importance": (PruningRun.finish_fine_tuned, "init_from", "kept", "importance", "gates"),
-    "random": (PruningRun.finish_fine_tuned, "init_from", "kept", None, "gates"),
-    "scratch": (PruningRun.finish_scratch, "model", "kept"),
+READ = {
+    "gates": ("init_from", "gates"),
+    "gates from none": ("model", "gates"),
+    "subset": ("init_from", "gates", "subset"),
+    "importance": ("init_from", "kept", "importance", "gates"),
+    "random": ("init_from", "kept", "gates"),
+    "scratch": ("model", "kept"),
 }
-"""Functions by method of a run, with the flags and sections that they read."""
+"""Flags and sections that a method of a run reads."""
 FILES = ("init_from", "kept", "importance")
 
 
@@ -46,19 +37,18 @@ def main(
     start = ModelFolder(args.init_from) if args.init_from else None
     run = read_run_flag(args.run, PrunedSettings, start.settings if start else model)
     from_none = run.method == "gates" and run.from_none
-    finish, *read = WAYS["gates from none" if from_none else run.method]
+    read = READ["gates from none" if from_none else run.method]
     files = {name: getattr(args, name) for name in FILES}
     given = {name for name in FILES if files[name]}
     given |= {name for name, section in args.sections.items() if section != type(section)()}
     for name in sorted(given.difference(read, ["train"])):
-        raise UserError(f"--run: {label(run)} has no use for {name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} has no use for {name.replace('_', '-')}")
     for name in sorted(set(FILES).intersection(read) - given):
-        raise UserError(f"--run: {label(run)} needs --{name.replace('_', '-')}")
+        raise UserError(f"--run: {run.label} needs --{name.replace('_', '-')}")
     use_threads(train.threads)
     pair = PairFolder(args.bpe)
     inputs = [pair.files(TRAINING), start.files if start else None, args.kept, args.importance]
     unread = {name: None for name in args.sections if name not in (*read, "train")}
-    origin = args.origin(*inputs, run=label(run), **unread)
-    session = Session(args.seed, origin, args.state, args.save_seconds)
-    values = {**files, **args.sections, "init_from": start, None: None}
-    finish(PruningRun(run, pair, train, session), *map(values.get, read), args.out)
+    origin = args.origin(*inputs, run=run.label, **unread)
+    made = PruningRun(train, args.seed, origin, args.state, args.save_seconds, run, pair)
+    made.finish(start or model, args.out, args.kept, args.importance, gates, subset)

@@ -21,7 +21,7 @@ def main(
 ) -> None:
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
-    if ablation.reestimate or ablation.signed:
+    if ablation.signed:
         files += inputs.pair.texts(importance.data)
     files += files_of(args.measured) if args.measured else []
     rankings = (args.importance, args.ablation, args.measured)

@@ -1,7 +1,4 @@
-"""Print a page of the reference that is made from the code, such as `settings`.
-
-The site contains the same pages: MkDocs calls `on_files` of this file when it builds the site.
-"""
+"""Print a page of the reference that is made from the code, and give MkDocs all such pages."""
 
 import sys
 from pathlib import Path

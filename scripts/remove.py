@@ -1,7 +1,4 @@
-"""Remove heads of a trained model for good: smaller matrices, the output of the masked model.
-
-One flag says which: --kept (closed gates), --list, or --importance with --keep.
-"""
+"""Remove heads of a model for good: by --kept, by --list, or by --importance with --keep."""
 
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError

@@ -1,7 +1,4 @@
-"""Measure what every head of one model attends to: confidence, positions, syntax, rare words.
-
-Or of several runs, into the folder of each. Pruned heads keep their addresses in the first model.
-"""
+"""Measure what every head of one model, or of several runs (--runs), attends to."""
 
 from headcount.base.command import Flags, path, script
 from headcount.base.errors import UserError

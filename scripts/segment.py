@@ -1,7 +1,4 @@
-"""Cut the text of a pair into the pieces of a pretrained model, such as one of OPUS-MT or NLLB.
-
-The output takes the place of that of scripts/bpe.py, which is for a model that is trained here.
-"""
+"""Cut the text of a pair into the pieces of a pretrained model, in place of scripts/bpe.py."""
 
 from headcount.base.command import CLEANED, Flags, flag, script
 from headcount.base.settings.data import LetterSettings

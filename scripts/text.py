@@ -1,7 +1,4 @@
-"""Clean one split of a pair: two aligned text files, and counts of cleaned and dropped lines.
-
-Only the split `train` is filtered. Raw files are read where their manifest stands.
-"""
+"""Clean one split of a pair, filter it if it is `train`, and count cleaned and dropped lines."""
 
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.settings.data import TextSettings

@@ -1,7 +1,4 @@
-"""Train one Transformer on the subwords of a pair, and write weights, curve and head masks.
-
-Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
-"""
+"""Train one Transformer on the subwords of a pair, and write weights, curve and head masks."""
 
 from functools import partial
 
@@ -10,11 +7,11 @@ from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings, label
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
 from headcount.store.pair_folder import PairFolder
-from headcount.training.training_run import Session, TrainingRun
+from headcount.training.training_run import TrainingRun
 from headcount_hf.pretrained.imports import imported_files, imported_start
 
 
@@ -29,6 +26,6 @@ def main(args: command.Flags, model: ModelSettings, train: TrainSettings) -> Non
         check_record(args.pretrained)
         inputs += imported_files(args.pretrained)
         start = partial(imported_start, args.pretrained, pair, model)
-    origin = args.origin(inputs, run=label(run), model=model)
-    session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(run, pair, train, session).finish(model, args.out, start)
+    origin = args.origin(inputs, run=run.label, model=model)
+    resumable = args.seed, origin, args.state, args.save_seconds
+    TrainingRun(train, *resumable, run, pair).finish(model, args.out, start)

@@ -1,7 +1,4 @@
-"""Translate a text with a trained model by beam search: plain lines in, detokenised lines out.
-
-From standard input to standard output, as lines arrive, or from a file to a file.
-"""
+"""Translate plain lines with a trained model: a file, or standard input as lines arrive."""
 
 import sys
 from pathlib import Path

@@ -16,7 +16,7 @@ from headcount.data.trees import align_trees, read_trees, write_aligned
 def main(args: Flags) -> None:
     segmenter, _ = load_segmenters(args.bpe)
     text = find_text(args.raw, args.treebank, segmenter.language, trees=True)
-    trees = read_trees(text.path, text.member, text.shown)
+    trees = read_trees(text)
     aligned, counts = align_trees(trees, segmenter)
     origin = args.origin(text.path, (args.bpe / name for name in SEGMENTERS))
     write_aligned(args.out, aligned, counts, {"provenance": origin})

@@ -22,7 +22,7 @@ def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     model = inputs.model.settings
-    runs = [read_run_flag(name, PrunedSettings, model, "gates") for name in args.runs]
+    runs = [read_run_flag(name, PrunedSettings, model) for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
     origin = args.origin(inputs.files(masking.test_sets), args.importance, args.gates)
     write_untuned(inputs, args.importance, gates, masking, args.seed, args.out, origin)

@@ -31,10 +31,7 @@ def plan(experiment: str) -> None:
 
 
 def _own_files(jobs: list[Job]) -> dict[str, dict[str, str]]:
-    """Return the checksums of own files that raw data are copies of, by the copies' manifest.
-
-    No phase has raw data. DVC sees a change of such a file by the jobs that read the copies.
-    """
+    """Return the checksums of own files that raw data are copies of, by the copies' manifest."""
     own = {}
     for job in filter(is_raw, jobs):
         paths = filter(Path.is_file, map(Path, job["input"]))

@@ -6,10 +6,11 @@ Columns of times and memory are left out. Exit code 1 if a file differs, is miss
 there is nothing to compare.
 """
 
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pandas as pd
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -38,25 +39,20 @@ def same(one: Path, other: Path) -> bool:
     if one.read_bytes() == other.read_bytes():
         return True
     try:
-        return one.suffix == ".csv" and _cells(one) == _cells(other)
-    except (UnicodeDecodeError, csv.Error):
+        return one.suffix == ".csv" and _cells(one).equals(_cells(other))
+    except ValueError:
         return False
 
 
-def _cells(path: Path) -> list[list[str]]:
-    """Return a table's cells as text, row by row, without measured columns."""
+def _cells(path: Path) -> pd.DataFrame:
+    """Return a table's cells as text, without measured columns."""
     left_out = MEASURED | (OF_SPEED if path.stem.endswith(("speed", "speedup")) else set())
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    columns = {column for column, name in enumerate(rows[0] if rows else []) if name in left_out}
-    return [[cell for column, cell in enumerate(row) if column not in columns] for row in rows]
+    cells = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return cells.drop(columns=left_out, errors="ignore")
 
 
 def report(old: Path, new: Path) -> Iterator[str]:
-    """Yield a line for every file that is not in both folders or differs, then their number.
-
-    Raises UserError for a folder without any such file.
-    """
+    """Yield a line for every file that is missing or differs, then the number of files in both."""
     before, after = compared(old), compared(new)
     for path in sorted(before | after):
         if path not in after:

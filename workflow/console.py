@@ -17,10 +17,7 @@ DEFAULT = "quickstart"
 
 
 def experiment_name(config: Mapping[str, Any]) -> str:
-    """Return the experiment that `--config` names, or the default.
-
-    Raises UserError for any other key, also from `--configfile`.
-    """
+    """Return the experiment of `--config`, or the default. Raise UserError for other keys."""
     name = config.get("experiment", DEFAULT)
     unknown = [key for key in config if key != "experiment"]
     if unknown:
@@ -39,15 +36,12 @@ def makes_nothing() -> bool:
 
 
 def submits() -> bool:
-    """Return whether the executor, of the command line or its profile, is a cluster.
-
-    `--jobs` does not tell: somebody may give it beside `--cores` on one machine, too.
-    """
+    """Return whether the executor, of the command line or its profile, is a cluster."""
     from snakemake.cli import parse_args
 
     with redirect_stderr(io.StringIO()):  # Snakemake has named the profile already
         _, args = parse_args(sys.argv[1:])
-    return args.executor not in (None, "local")
+    return args.executor not in (None, "local")  # `--jobs` may stand beside `--cores` anywhere
 
 
 def trusts_files() -> bool:

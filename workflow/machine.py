@@ -119,13 +119,9 @@ def set_limits(workflow) -> None:
 
 
 def run_in_turn(workflow) -> None:
-    """Let jobs of one group run one after the other on a cluster (`workflow` is Snakemake's own).
-
-    A group asks for cores, memory and GPU of its largest job, and for the time of all. The profile
-    gives every job the one `turn` of its group. Were it not local, the cluster would have one.
-    """
+    """Let jobs of a group run in turn on a cluster, with the resources of the largest."""
     workflow.global_resources["turn"] = 1
-    workflow.resource_scopes["turn"] = "local"
+    workflow.resource_scopes["turn"] = "local"  # else the whole cluster would have one
 
 
 class Size(NamedTuple):

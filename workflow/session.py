@@ -1,7 +1,4 @@
-"""One reading of the Snakefile: the experiment, the machine, and what is done around the jobs.
-
-Messages at a run's start and end are shown by Snakemake's loggers.
-"""
+"""One reading of the Snakefile: the experiment, the machine, and what is done around the jobs."""
 
 import gc
 from collections import Counter
@@ -44,10 +41,7 @@ def log_jobs(plan: Plan, workflow: Any, cluster: bool) -> None:
 
 
 def log_results(plan: Plan, workflow: Any, outputs: Iterable[str]) -> None:
-    """Log the place of the report, warnings and decided claims, if this run made the report.
-
-    `outputs`: names of what the report shows, such as tables/bleu.json.
-    """
+    """Log the report, warnings of `outputs` and decided claims, if this run made the report."""
     with _harmless():
         page = f"{plan.layout.results}/report.html"
         if not any(page in job.output for job in _jobs(workflow)):
@@ -107,10 +101,7 @@ class Session:
 
     @property
     def all_cores(self) -> int:
-        """Cores of a job that times something: all of `--cores`, so that nothing runs beside it.
-
-        Without `--cores` (for a report, a graph), and on a cluster, as many as it uses.
-        """
+        """Cores of a job that times something: all of `--cores`, so that nothing runs beside it."""
         own = self.needs.threads("speed")
         return own if self._cluster else self._workflow.resource_settings.cores or own
 
@@ -128,11 +119,8 @@ class Session:
         return files
 
     def check(self, files: Sequence[str]) -> None:
-        """Leave if a file is not what its job wrote, and watch the jobs of this run.
-
-        On a cluster every job has a process of its own, which checks no files of other jobs.
-        """
-        if self._main:
+        """Leave if a file is not what its job wrote, and watch the jobs of this run."""
+        if self._main:  # a job's own process on a cluster checks no files of others
             with leaving():
                 note_when_finished()
                 settle(self.plan.name, files, trusts_files())

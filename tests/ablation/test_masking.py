@@ -17,6 +17,7 @@ from masked_run import (
     masked_inputs,
     translated,
 )
+from named_runs import RUNS
 from script_runner import run_script
 
 from headcount.ablation import masked_bleu as module
@@ -32,6 +33,7 @@ from headcount.ablation.masking import (
 from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_json
 from headcount.base.head_values import write_head_values
+from headcount.base.settings.flags import run_as_flag
 from headcount.base.settings.heads import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.data.lines import clean_lines, write_lines
@@ -68,7 +70,7 @@ def rankings(inputs: MaskedInputs) -> dict[str, Path]:
 
 
 def gates(inputs: MaskedInputs) -> dict[PrunedSettings, Path]:
-    return {PrunedSettings.model_validate(name): inputs.text / f"{name}.csv" for name in GATES}
+    return {RUNS[name]: inputs.text / f"{name}.csv" for name in GATES}
 
 
 def written(inputs: MaskedInputs, out: Path, settings=SETTINGS) -> list[dict[str, str]]:
@@ -85,7 +87,15 @@ def rows(inputs, tmp_path_factory) -> list[dict[str, str]]:
 def untuned(inputs, tmp_path_factory) -> list[dict[str, str]]:
     """Rows of the script."""
     out = tmp_path_factory.mktemp("out") / "untuned_masking.csv"
-    flags = ["--seed", 5, "--out", out, *folder_flags(inputs), "--runs", *GATES]
+    flags = [
+        "--seed",
+        5,
+        "--out",
+        out,
+        *folder_flags(inputs),
+        "--runs",
+        *map(run_as_flag, gates(inputs)),
+    ]
     flags += ["--importance", inputs.text / "own.csv", "--gates", *gates(inputs).values()]
     flags += ["--draws", 2, "--test-sets", '["test"]', *DECODE_FLAGS]
     with pytest.MonkeyPatch.context() as patch:
@@ -228,7 +238,7 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     monkeypatch.setattr(module, "translate", None)
     path, out = tmp_path / "heads.csv", tmp_path / "untuned_masking.csv"
     path.write_text((inputs.text / "gates-all-l0.csv").read_text() + "dec_self,0,3,gate,1.0\n")
-    other = {PrunedSettings.model_validate("gates-all-l0"): path}
+    other = {RUNS["gates-all-l0"]: path}
     own = inputs.text / "own.csv"
     for importance, closed, match in (
         (own, other, r"heads\.csv:10: "),

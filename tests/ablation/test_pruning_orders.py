@@ -57,7 +57,7 @@ def test_signed_importance_is_an_order_of_its_own_where_asked():
     """Head 4 harms most, then 1; 5, of importance 0.1, is the third to go, and 3 the fourth."""
     values = np.array([0.5, -3.0, 1.0, 0.2, -4.0, 0.1, 2.0, 0.3])
     asked = AblationSettings(steps=4, draws=0, normalise="none")
-    found = list_curves(GRID, lambda silent: VALUES, EFFECTS, asked, 5, lambda silent: values)
+    found = list_curves(GRID, lambda silent: VALUES, EFFECTS, asked, 5, values)
     sets = {curve.order: curve.sets for curve in found if curve.scope == "all"}
     assert sets["importance_signed"][:3] == [(), (1, 4), (1, 3, 4, 5)]
     assert sets["importance"][:3] == [(), (3, 5), (0, 3, 5, 7)]
@@ -116,9 +116,8 @@ def test_ranked_anew_after_each_step():
         values[list(silent)] = 0
         return values
 
-    asked = AblationSettings(steps=4, reestimate=True)
     # Then, by the values they began with, 7 (0.3) and 0 (0.5).
-    assert importance_sets(range(8), rank, asked)[:4] == [
+    assert importance_sets(range(8), rank, 4)[:4] == [
         (),
         (3, 5),
         (1, 3, 4, 5),
@@ -128,13 +127,11 @@ def test_ranked_anew_after_each_step():
 
 def areas(found, scores, filled=None) -> list[dict]:
     """Rows of areas from the scores of sets of heads."""
-    plain, filled = (
-        {heads: SimpleNamespace(scores=np.array(row)) for heads, row in (way or {}).items()}
-        for way in (scores, filled)
-    )
-    return [
-        dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, plain, filled)
-    ]
+    ways = {
+        way: {heads: SimpleNamespace(scores=np.array(row)) for heads, row in (rows or {}).items()}
+        for way, rows in ((False, scores), (True, filled))
+    }
+    return [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, ways)]
 
 
 def test_areas_by_hand():

@@ -13,7 +13,7 @@ from script_runner import run_script
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import ABLATION_COLUMNS, first_test, read_single_effects
 from headcount.ablation.pruning_orders import for_ranking
-from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
+from headcount.ablation.pruning_profile import COLUMNS, by_update
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.heads import AblationSettings, ImportanceSettings, MeasuresSettings
@@ -106,30 +106,6 @@ def test_importance_is_divided_by_its_layers_norm_where_asked():
     assert by_layer[3:6] == pytest.approx(np.array([0.2, 4, 0.1]) / np.sqrt(0.04 + 16 + 0.01))
     plain = for_ranking(values, MODEL.grid, AblationSettings(normalise="none"))
     assert plain.tolist() == IMPORTANCE
-
-
-def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(inputs):
-    path, masked = inputs.text / "importance.csv", inputs.load()
-    rank = read_ranking(path, inputs, masked, AblationSettings(reestimate=True), FEW)
-    assert rank(()).tolist() == IMPORTANCE  # nothing is silent yet: as the file says
-    assert read_ranking(path, inputs, masked, AblationSettings(), None)(()).tolist() == IMPORTANCE
-    text = read_drawn(inputs.pair, FEW)
-    assert len(text) == 8
-    model = inputs.model.load()
-    for name in ("decoder.0.attention", "encoder.0.attention"):
-        attention = model.get_submodule(name)
-        with torch.no_grad():  # the first head of either layer, taken out of W_O
-            attention.output.weight[:, : attention.d_head] = 0
-    expected = measure_importance(model, text, FEW)
-    expected[[0, 3]] = 0
-    assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
-
-
-def test_signed_importance_is_that_of_the_settings_without_absolute_values(inputs):
-    rank = read_signed(inputs, inputs.load(), FEW)
-    signed = FEW.model_copy(update={"abs": "none"})
-    expected = measure_importance(inputs.model.load(), read_drawn(inputs.pair, FEW), signed)
-    assert (expected < 0).any() and rank(()) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_profile_has_a_curve_for_each_measure_and_one_with_means(inputs, rows, tmp_path):

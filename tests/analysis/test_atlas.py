@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import named_runs
 import pandas as pd
 import pytest
 
@@ -15,7 +16,6 @@ from headcount.analysis.frames import HEAD, RUN
 from headcount.analysis.tables.general.atlas import content, histories
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.training_runs import RunSettings
 
 CHROMIUM = shutil.which("chromium")
@@ -27,7 +27,7 @@ SETTINGS = {"model": ExperimentModel(preset="tiny", **SIZES), "importance": Impo
 BASE, PRUNED = ("a.x-y", "baseline", 1), ("a.x-y", "gates-enc_self-l0.2", 1)
 HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("dec_self", 0, 0), ("dec_enc", 0, 0)]
 RUNS = {"baseline": RunSettings(method="baseline")}
-GATES = {PRUNED[1]: PrunedSettings.model_validate(PRUNED[1])}
+GATES = {PRUNED[1]: named_runs.RUNS[PRUNED[1]]}
 CELL = '#maps [aria-label^="encoder self-attention layer 0 head {}, {}:"]'
 LINE = {"source": ["a", "b"], "target": ["<s>", "c"]}
 LINE |= {"weights": {"enc_self.0.1": [[1000, 0], [500, 500]]}}
@@ -78,7 +78,7 @@ def test_lists_have_an_entry_for_each_head_and_trained_models_come_first():
 
 
 def test_a_run_with_more_heads_gives_them_places_and_seeds_and_pairs_make_names():
-    runs = RUNS | {"baseline-h3": RunSettings.model_validate("baseline-h3")}
+    runs = RUNS | {"baseline-h3": named_runs.RUNS["baseline-h3"]}
     model = ExperimentModel(preset="tiny", encoder_layers=1, decoder_layers=1, heads=2, d_model=6)
     keys = [("a.x-y", "baseline", 1), ("b.x-y", "baseline-h3", 2)]
     measures = [row for key in keys for row in rows(key, {0: 1.0}, measure="entropy")]

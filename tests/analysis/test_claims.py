@@ -21,7 +21,6 @@ from headcount.analysis.claims.claims import (
     ledger,
     paper_value,
     printed_line,
-    result_files,
 )
 from headcount.analysis.claims.table import (
     COLUMNS,
@@ -34,6 +33,7 @@ from headcount.analysis.claims.table import (
     metric_of,
     verdict_counts,
 )
+from headcount.analysis.inputs import files_in
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import experiment_names
 from tests.golden.compare import read_copy
@@ -329,7 +329,7 @@ def test_verdicts_and_numbers_of_quickstart(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     quickstart = tmp_path / "results" / "quickstart"
-    decided = claims_table(Evidence(result_files(quickstart)))
+    decided = claims_table(Evidence(files_in("outputs", quickstart)))
     assert decided.columns.tolist() == COLUMNS and len(decided) >= 24
     assert claims_table(Evidence([])).columns.tolist() == COLUMNS
     assert str(len(ledger().claims) - len(decided)) in verdict_counts(decided)
@@ -373,7 +373,7 @@ def test_files_become_frames(tmp_path):
     write(tmp_path, "e/train/a.x-y/random-6-rest3/seed2/run.json", json.dumps(slow))
     facts = {"sentences": 100, "rare_sentences": 90, "provenance": {}}
     write(tmp_path, "low/heads/a.x-y/baseline/seed1/roles.json", json.dumps(facts))
-    evidence = Evidence(result_files(tmp_path))
+    evidence = Evidence(files_in("outputs", tmp_path))
     assert evidence.untrained == [("low", "a.x-y", 1)]
     assert evidence.frame("bleu")["score"].tolist() == [30]
     assert evidence.frame("role_facts").empty

@@ -120,5 +120,6 @@ def test_the_script_leaves_out_later_rules(tmp_path, benchmarks):
     late = tmp_path / "report" / "a.tsv"
     late.parent.mkdir()
     late.write_text(benchmarks[0].read_text())
-    assert run_script("cost", ["--benchmarks", tmp_path, "--out", tmp_path]) == 0
-    assert pd.read_csv(tmp_path / "cost.csv")["rule"].tolist() == ["train", "bleu", "text", "all"]
+    assert run_script("analysis", ["cost", "--benchmarks", tmp_path, "--out", tmp_path]) == 0
+    rules = pd.read_csv(tmp_path / "tables/cost.csv")["rule"].tolist()
+    assert rules == ["train", "bleu", "text", "all"]

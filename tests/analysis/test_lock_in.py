@@ -1,5 +1,6 @@
 """Masked training: collapse and locked heads, masks and dropout as regularisers."""
 
+import named_runs
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ HEADS = [("enc_self", 0, 0), ("dec_self", 0, 0), ("dec_self", 0, 1), ("dec_enc",
 RULE = RunSettings(method="importance", heads=1)
 PAIR = "multi30k.en-de"
 DROPOUT = {"baseline": 0, "baseline-d0.1": 0.1, "random-2": 0, "random-2-d0.1": 0.1}
-RUNS = {name: RunSettings.model_validate(name) for name in DROPOUT}
+RUNS = {name: named_runs.RUNS[name] for name in DROPOUT}
 
 
 def record(column, values, run="impt-1", seed=9, updates=50):
@@ -220,7 +221,7 @@ def test_points_of_a_way_to_mask_begin_at_runs_without_masks():
 
 def variants_of(names):
     """Return the variants of runs whose slopes are 1 and −2, half as often masked as not."""
-    runs = {name: RunSettings.model_validate(name) for name in names}
+    runs = {name: named_runs.RUNS[name] for name in names}
     losses = {"dev_loss": [3.0, 2.5], "step": [50, 100]}
     parts = [
         pd.DataFrame(
@@ -250,13 +251,14 @@ def test_masks_of_harm_and_growth_are_weighted_by_masks():
     assert (values["dev_loss"], values["seconds"], means["n"].iloc[0]) == (2.5, 3, 2)
 
 
-ALIKE = [("impt-2", "random-2"), ("impt-2-d0.1-rest3", "random-2-d0.1-rest3")]
+ALIKE = [("impt-2", "random-2"), ("impt-2-rest3-d0.1", "random-2-rest3-d0.1")]
 ALIKE += [("impt-2-signed-after9", "random-2-after9"), ("random-2-rest3", "random-2")]
+ALIKE += [("random-2-rescaled", "random-2"), ("drophead-0.2", None)]
 
 
 @pytest.mark.parametrize(("run", "random"), [*ALIKE, ("impt-2-after9", None)])
 def test_a_run_is_compared_with_the_random_run_that_differs_in_the_choice_alone(run, random):
-    names = ["baseline", "random-2", "random-3", "random-2-rest3", "random-2-d0.1-rest3"]
+    names = ["baseline", "random-2", "random-3", "random-2-rest3", "random-2-rest3-d0.1"]
     names += ["random-2-after9"] * (random is not None)
     table = variants_of([name for name in names if name != run] + [run])
     rows = table[(table["run"] == run) & (table["statistic"] == "dev_loss")]

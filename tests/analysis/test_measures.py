@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from named_runs import RUNS
 
 from headcount.analysis.frames import Data
 from headcount.analysis.measures import (
@@ -19,7 +20,6 @@ from headcount.analysis.published import voita
 from headcount.analysis.tables.voita.roles import _compare, agreement
 from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.training_runs import label
 
 BASE = ("p", "baseline", 1)
 HEADS = [("enc_self", 0, 0), ("enc_self", 0, 1), ("enc_self", 1, 0), ("enc_self", 1, 1)]
@@ -43,8 +43,8 @@ def values(run=BASE, heads=HEADS, **statistics) -> pd.DataFrame:
 
 
 def runs(*names: str) -> dict[str, PrunedSettings]:
-    settings = [PrunedSettings.model_validate(name) for name in names]
-    return {label(run): run for run in settings}
+    settings = [RUNS[name] for name in names]
+    return {run.label: run for run in settings}
 
 
 def test_relevance_counts_by_its_size_and_other_statistics_are_left_out() -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from headcount.analysis.claims.claims import Evidence, ledger, result_files
+from headcount.analysis.claims.claims import Evidence, ledger
 from headcount.analysis.claims.phenomena import phenomena, phenomena_table
 from headcount.analysis.claims.table import metric_of
+from headcount.analysis.inputs import files_in
 
 PLACE = "e/heads/a.x-y/baseline/seed1"
 POSITIONS = """kind,layer,head,statistic,value,offset,hits,trials
@@ -28,7 +29,7 @@ def table(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return phenomena_table(Evidence(result_files(Path(tmp_path)))).set_index("phenomenon")
+    return phenomena_table(Evidence(files_in("outputs", Path(tmp_path)))).set_index("phenomenon")
 
 
 def test_rows_of_what_is_measured(table):

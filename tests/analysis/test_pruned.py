@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from named_runs import RUNS
 
 from headcount.analysis.tables.voita import pruning
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import PrunedSettings
 
 GRID = HeadGrid({"enc_self": (1, 0, 1), "dec_self": (1,), "dec_enc": (1,)})
 SETTINGS = {"model": SimpleNamespace(grid=GRID)}
@@ -27,7 +27,7 @@ def kept(gates: dict[str, list[float]]) -> pd.DataFrame:
 
 
 def models_of(heads: pd.DataFrame) -> pd.DataFrame:
-    runs = {name: PrunedSettings.model_validate(name) for name in heads["run"].unique()}
+    runs = {name: RUNS[name] for name in heads["run"].unique()}
     return pruning.models(pruning.layers(heads, runs, SETTINGS), heads)
 
 

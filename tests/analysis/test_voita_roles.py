@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import named_runs
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
@@ -12,13 +13,11 @@ from headcount.analysis.frames import Data
 from headcount.analysis.measures import ATTENTION, KEYS
 from headcount.analysis.tables.voita import roles as tables
 from headcount.base.settings.heads import RolesSettings
-from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.training_runs import RunSettings, label
 
 BASE = ("p", "baseline", 1)
-PRUNED = PrunedSettings.model_validate("gates-enc_self-l0.3")
-SCRATCH = PrunedSettings.model_validate("gates-all-l0.1-from-none")
-RUNS = {name: RunSettings.model_validate(name) for name in ("random-1", "baseline")}
+PRUNED = named_runs.RUNS["gates-enc_self-l0.3"]
+SCRATCH = named_runs.RUNS["gates-all-l0.1-from-none"]
+RUNS = {name: named_runs.RUNS[name] for name in ("random-1", "baseline")}
 SETTINGS = {"roles": RolesSettings()}
 
 
@@ -36,7 +35,7 @@ def relevance(heads: pd.DataFrame, values: list[float]) -> pd.DataFrame:
 def test_heads_are_ranked_in_their_layer_by_the_size_of_relevance() -> None:
     heads = roles(
         ("random-1", 0, 0, "rare"), ("random-1", 0, 1, None), ("baseline", 0, 0, None),
-        ("baseline", 0, 1, None), (label(PRUNED), 0, 0, None),
+        ("baseline", 0, 1, None), (PRUNED.label, 0, 0, None),
     )  # fmt: skip
     left = heads[KEYS].iloc[:1].assign(value=0.5)
     nothing = relevance(heads[:0], [])
@@ -84,17 +83,17 @@ def test_maps_of_rare_words_take_turns_between_pairs(tmp_path: Path) -> None:
 
 def left(*names: str) -> pd.DataFrame:
     """Return functions of heads: two of the baseline, one of a pruned run, none of `names`."""
-    runs = ("baseline", label(PRUNED), *names)
+    runs = ("baseline", PRUNED.label, *names)
     paths = [Path(f"p/{run}/seed1/attention.csv") for run in runs]
     data = Data({"attention": paths[:1], "pruned_attention": paths[1:]}, {})
     heads = roles(
-        ("baseline", 0, 0, "v→s, -1"), ("baseline", 0, 1, None), (label(PRUNED), 0, 0, "rare"),
+        ("baseline", 0, 0, "v→s, -1"), ("baseline", 0, 1, None), (PRUNED.label, 0, 0, "rare"),
     )  # fmt: skip
-    return tables.functions_left(heads, {label(run): run for run in (PRUNED, SCRATCH)}, data)
+    return tables.functions_left(heads, {run.label: run for run in (PRUNED, SCRATCH)}, data)
 
 
 def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
-    table = left(label(SCRATCH))
+    table = left(SCRATCH.label)
     ours = table[table["source"] == "ours"]
     assert len(ours) == 3 * len(tables.FUNCTIONS)
     counted = ours[ours["heads"] > 0]
@@ -102,14 +101,14 @@ def test_functions_left_are_counted_and_bars_begin_with_the_whole_model():
     assert counted[columns].to_numpy().tolist() == [
         ["baseline", "baseline", 2, "positional and syntactic", 1, 1, 2],
         ["baseline", "baseline", 2, "unknown", 1, 0, 0],
-        [label(PRUNED), "baseline", 1, "rare", 1, 0, 1],
+        [PRUNED.label, "baseline", 1, "rare", 1, 0, 1],
     ]  # fmt: skip
     assert ours["heads_left"].tolist()[-1] == 0
-    bars = tables.sweeps(left(label(SCRATCH)))
+    bars = tables.sweeps(left(SCRATCH.label))
     bars = bars[(bars["source"] == "ours") & (bars["function"] == "unknown")]
     assert bars[["start", "run", "bar", "bottom"]].to_numpy().tolist() == [
-        ["baseline", "baseline", 0, 1], ["baseline", label(PRUNED), 1, 1],
-        ["random weights", "baseline", 0, 1], ["random weights", label(SCRATCH), 1, 0],
+        ["baseline", "baseline", 0, 1], ["baseline", PRUNED.label, 1, 1],
+        ["random weights", "baseline", 0, 1], ["random weights", SCRATCH.label, 1, 0],
     ]  # fmt: skip
 
 

@@ -33,8 +33,8 @@ def raising(fault):
     [
         (UserError("a.yaml:3: x: unknown key"), 2, "error: a.yaml:3: x: unknown key"),
         (EnvironmentFault("no GPU"), 3, "error: no GPU"),
-        (MISNAMED, 2, "error: /x.json: No such file or directory; correct the name"),
-        (FULL, 3, "error: /x/weights: No space left on device; make room on the disk"),
+        (MISNAMED, 2, "error: /x.json: No such file or directory"),
+        (FULL, 3, "error: /x/weights: No space left on device"),
         (LOG_FULL, 3, "error: standard output, or a file without a name: No space left on device"),
         (MemoryError(), 3, "out of memory (MemoryError); lower the sizes of the model or of the"),
         (Interrupted(signal.SIGTERM), 143, "the same command goes on from here"),
@@ -75,9 +75,9 @@ SYNTHETIC = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pair
         (
             "attention_map",
             ("--weights", "maps.json", "--out", f"{'a' * 300}.svg"),
-            "too long; take",
+            "too long",
         ),
-        ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists; expected a"),
+        ("synthetic", (*SYNTHETIC, "--out", "loop/manifest.json"), "loop: File exists"),
         ("synthetic", (*SYNTHETIC, "--out", "other.json"), "a file named manifest.json"),
     ],
 )
@@ -108,7 +108,7 @@ def test_f32_a_log_on_a_full_disk_costs_the_message_but_not_the_exit_code(stream
 
 SAYING = """
 import sys
-from headcount.base import command
+from headcount.base import command, ending
 from headcount.base.errors import UserError
 def main():
     if sys.argv[1] == "stderr":
@@ -127,7 +127,7 @@ ONE_MAP = json.dumps(
 
 CHILD = """
 import sys, time
-from headcount.base import command
+from headcount.base import command, ending
 def main():
     print("ready", flush=True)
     time.sleep(60)
@@ -157,25 +157,13 @@ def test_a_job_ends_when_its_parent_is_killed():
     assert not _runs(child)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
 @pytest.mark.parametrize("engine", ["1999999999", "yes"])
-def test_x14_a_job_of_another_engine_does_not_start_and_says_why(engine, monkeypatch, capsys):
-    """The engine is gone already, or the variable is left in a person's shell."""
+def test_x14_a_variable_left_in_a_shell_changes_nothing(engine, monkeypatch):
     monkeypatch.setenv("HEADCOUNT_JOB", engine)
-    monkeypatch.setattr(ending, "die_with_parent", lambda: None)  # this process has other work
-    with pytest.raises(SystemExit) as left:
-        command.run(pytest.fail)
-    assert left.value.code == 3
-    printed = capsys.readouterr().err
-    assert "HEADCOUNT_JOB: expected the id of the process that started this command" in printed
-    assert f"found '{engine}'" in printed and "unset HEADCOUNT_JOB" in printed
-    assert len(printed.splitlines()) == 1
-
-
-def test_x14_help_is_given_whatever_the_shell_holds(monkeypatch, capsys):
-    monkeypatch.setenv("HEADCOUNT_JOB", "yes")
-    assert run_script("report", ["--help"]) == 0
-    assert "usage: report.py" in capsys.readouterr().out
+    monkeypatch.setattr(ending, "die_with_parent", pytest.fail)
+    calls = []
+    command.run(lambda: calls.append(1))
+    assert calls == [1]
 
 
 def _runs(process: int) -> bool:

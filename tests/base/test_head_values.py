@@ -48,15 +48,18 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     [
         ("", "x.csv:1: expected the columns kind"),
         ("kind,layer\n", "x.csv:1: expected the columns kind"),
-        (HEADER + ROWS + "dec_self,2,0,importance,1\n", "x.csv:6: decoder self-attention layer 2"),
-        (HEADER + ROWS.replace("dec_enc,0,0", "enc_self,1,0"), "x.csv:5: encoder self-attention"),
-        (HEADER + ROWS.replace("dec_enc", "cross"), "x.csv:5: head kind 'cross'"),
-        (HEADER + ROWS.replace("dec_self,0,0,importance", "dec_self,0,0,gate"), "x.csv: decoder"),
+        (HEADER + ROWS + "dec_self,2,0,importance,1\n", "x.csv:6: "),
+        (HEADER + ROWS.replace("dec_enc,0,0", "enc_self,1,0"), "x.csv:5: "),
+        (HEADER + ROWS.replace("dec_enc", "cross"), "x.csv:5: "),
+        (
+            HEADER + ROWS.replace("dec_self,0,0,importance", "dec_self,0,0,gate"),
+            "x.csv: expected a value of dec_self",
+        ),
         (HEADER + ROWS + "enc_self,0,1,importance,2\n", "x.csv:6: "),
         (HEADER + ROWS.replace("0.5", "nan"), "x.csv:2: "),
         (HEADER + ROWS.replace("0.5", ""), "x.csv:2: "),
         (HEADER + ROWS.replace("0,0,imp", "0,first,imp"), "x.csv:2: "),
-        (HEADER + "enc_self,0\n", "x.csv: encoder self-attention layer 0 head 0"),
+        (HEADER + "enc_self,0\n", "x.csv: expected a value of enc_self, 0, 0"),
     ],
 )
 def test_files_of_another_model_and_damaged_ones_name_the_first_fault(tmp_path, text, place):

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from named_runs import RUNS
 
 from headcount.base.errors import UserError
-from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import read_run_flag, run_as_flag
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.reader import read_value
 from headcount.base.settings.runs import PrunedSettings, labels, read_run, write_run
-from headcount.base.settings.training_runs import BASELINE, RunSettings, label
+from headcount.base.settings.training_runs import RunSettings
 
 CONFIG = Path(__file__).parents[2] / "config"
 KINDS = ("enc_self", "dec_self", "dec_enc")
@@ -34,6 +36,16 @@ trained = st.builds(
     dropout=dropouts,
     cooldown_updates=counts,
     start_update=counts,
+)
+family = {
+    "rescale": st.sampled_from([None, "none", "layer"]),
+    "draw": st.sampled_from([None, "update", "sentence"]),
+    "schedule": st.sampled_from([None, "constant", "linear", "v"]),
+}
+layers = st.sampled_from([None, "layer"])
+trained |= st.builds(RunSettings, method=st.just("random"), heads=counts, scope=layers, **family)
+trained |= st.builds(
+    RunSettings, method=st.just("drophead"), head_probability=shares, dropout=dropouts, **family
 )
 importance = {
     "method": st.just("importance"),
@@ -67,15 +79,30 @@ pruned = st.builds(
 
 
 @given(trained | pruned)
-def test_a_name_gives_the_settings_back(run):
-    name = label(run)
-    assert type(run).model_validate(name) == run
-    assert re.fullmatch(r"[a-z0-9._-]+", name)  # safe in paths and commands
+def test_labels_are_safe_in_paths_and_commands(run):
+    assert re.fullmatch(r"[a-z0-9._-]+", run.label)
+
+
+KEYS = {"dropout": 0.5, "cooldown_updates": 4, "start_update": 7, "probability": 0.25}
+KEYS |= {"signed": True, "decay": 0.9, "exclude_kind": "dec_self"}
+LABEL = "impt-6-p0.25-signed-ema0.9-spare_dec_self-rest4-after7-d0.5"
+
+
+def test_a_label_has_all_keys_in_one_order():
+    run = RunSettings(**KEYS, heads=6, method="importance")
+    assert run.label == LABEL and run.way == LABEL.replace("-6", "").removesuffix("-d0.5")
+    held = RunSettings(method="importance", heads=6, unit="token", warmup_mask_updates=9)
+    assert held.label == "impt-6-token-held9"
+    pruned = {"method": "scratch", "lambda": 1e-6, "from": run}
+    assert PrunedSettings(**pruned).label == f"scratch-gates-all-l0.000001-from-{LABEL}"
 
 
 @given(trained | pruned)
 def test_a_flag_gives_the_settings_back(run):
-    assert type(run).model_validate(json.loads(run_as_flag(run))) == run
+    flag = run_as_flag(run)
+    assert (
+        type(run).model_validate(read_value(flag, "--run")) == run == type(run)(**json.loads(flag))
+    )
 
 
 @given(trained | pruned)
@@ -83,7 +110,7 @@ def test_run_json_gives_the_settings_back(tmp_path_factory, run):
     folder = tmp_path_factory.getbasetemp()
     write_run(folder, run)
     assert read_run(folder / "run.json") == run
-    assert json.loads((folder / "run.json").read_text())["run"] == label(run)
+    assert json.loads((folder / "run.json").read_text())["run"] == run.label
 
 
 def test_runs_of_older_versions_stay_readable(tmp_path):
@@ -99,21 +126,6 @@ def test_runs_of_older_versions_stay_readable(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("impt-7-p1-ema0-held0", "impt-7"),
-        ("impt-5-ema0.90-signed-p0.0500", "impt-5-p0.05-signed-ema0.9"),
-        ("random-052", "random-52"),
-        ("gates-all-l0.010-from-baseline", "gates-all-l0.01"),
-        ("gates-all-l0.000001", "gates-all-l0.000001"),
-    ],
-)
-def test_a_run_has_one_name_however_it_was_typed(name, other):
-    kind = PrunedSettings if "all" in name else RunSettings
-    assert label(kind.model_validate(name)) == other
-
-
-@pytest.mark.parametrize(
     ("share", "heads", "count"),
     [("12.5%", 48, 6), ("12.5%", 144, 18), ("10%", 24, 2), ("11%", 24, 3), ("12.4999%", 20, 2)]
     # Halves go up; nothing but 0 % is no head.
@@ -122,20 +134,46 @@ def test_a_run_has_one_name_however_it_was_typed(name, other):
 def test_a_share_is_the_nearest_count(share, heads, count):
     grid = {"enc_self": [heads], "dec_self": [0], "dec_enc": [0]}
     model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
-    run = read_run_flag(f"random-{share}", RunSettings, model)
+    run = read_run_flag(f"{{method: random, share: {share}}}", RunSettings, model)
     assert run == RunSettings(method="random", heads=count)
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ({"method": "random", "heads": 6, "rescale": "none", "draw": "update"}, "random-6"),
+        ({"method": "random", "share": "50%", "scope": "layer"}, "random-2-layer"),  # of 4 heads
+        (
+            {"method": "random", "heads": 6, "rescale": "layer", "schedule": "linear"},
+            "random-6-rescaled-linear",
+        ),
+        (
+            {"method": "drophead", "head_probability": 0.2, "draw": "sentence", "schedule": "v"},
+            "drophead-0.2",
+        ),
+        ({"method": "drophead", "head_probability": 0, "rescale": "none"}, "drophead-0-unscaled"),
+    ],
+)
+def test_keys_that_the_method_has_anyway_are_left_out(given, label):
+    run = RunSettings(**given).counted(SMALL)
+    assert run.label == label
+    assert not {"none", "update"} & {*run.model_dump(exclude_none=True).values()} or "un" in label
 
 
 @pytest.mark.parametrize(
     ("run", "most"),
     # 36 heads; 24 outside decoder self-attention; as many again for each update of rest.
-    [("random-{}", 36), ("impt-{}-spare_dec_self", 24), ("impt-{}-rest2", 12)]
-    + [("impt-{}-spare_dec_self-rest2", 8)],
+    [
+        ("method: random", 36),
+        ("method: importance, exclude_kind: dec_self", 24),
+        ("method: importance, cooldown_updates: 2", 12),
+        ("method: importance, exclude_kind: dec_self, cooldown_updates: 2", 8),
+    ],
 )
 def test_no_more_heads_are_masked_than_may_be(run, most):
-    assert read_run_flag(run.format(most), RunSettings, SMALL).heads == most
+    assert read_run_flag(f"{{{run}, heads: {most}}}", RunSettings, SMALL).heads == most
     with pytest.raises(UserError, match=f"--run: .* {most} "):
-        read_run_flag(run.format(most + 1), RunSettings, SMALL)
+        read_run_flag(f"{{{run}, heads: {most + 1}}}", RunSettings, SMALL)
 
 
 def test_a_run_has_a_model_of_its_own_heads_and_dropout():
@@ -146,21 +184,31 @@ def test_a_run_has_a_model_of_its_own_heads_and_dropout():
     for attention, then in ((0.0, 0.0), (0.1, 0.3)):
         own = run.own_model(SMALL.model_copy(update={"attention_dropout": attention}))
         assert (own.dropout, own.attention_dropout) == (0.3, then)
-    assert read_run_flag("baseline-h4-d0.1", RunSettings, SMALL) == BASELINE  # the model's own
+    flag = "{method: baseline, attention_heads: 4, dropout: 0.1}"  # the model's own
+    assert read_run_flag(flag, RunSettings, SMALL) == read_run_flag("baseline", RunSettings, SMALL)
 
 
 def test_a_start_keeps_the_dropout_that_its_model_has():
     model = SMALL.model_copy(update={"dropout": 0.2})
-    for name in ("gates-all-l0.1", "scratch-gates-all-l0.1", "subset-all-k8"):
-        run = read_run_flag(f"{name}-from-random-12.5%-d0.2", PrunedSettings, model)
-        assert label(run) == f"{name}-from-random-5-d0.2" and run.start == "random-5-d0.2"
-        assert label(run.control) == "gates-all-l0-from-random-5-d0.2"
-    with pytest.raises(UserError, match="--run: .*scratch"):
-        read_run_flag("gates-all-l1", PrunedSettings, model, "scratch")
+    start = "from: {method: random, share: 12.5%, dropout: 0.2}"
+    for keys, name in (
+        ("method: gates, lambda: 0.1", "gates-all-l0.1"),
+        ("method: scratch, lambda: 0.1", "scratch-gates-all-l0.1"),
+        ("method: subset, heads: 8", "subset-all-k8"),
+    ):
+        run = read_run_flag(f"{{{keys}, {start}}}", PrunedSettings, model)
+        assert run.label == f"{name}-from-random-5-d0.2" and run.start == "random-5-d0.2"
+        assert run.control.label == "gates-all-l0-from-random-5-d0.2"
+
+
+@pytest.mark.parametrize("text", ["random-6", "{method: random", "[]", "6", "{method: drawn}"])
+def test_a_flag_without_settings_of_a_run_is_refused(text):
+    with pytest.raises(UserError, match="^--run: "):
+        read_run_flag(text, RunSettings, SMALL)
 
 
 def test_a_pruned_run_names_what_it_is_compared_with():
-    run = PrunedSettings.model_validate("scratch-gates-enc_self-l0.3-from-none")
+    run = RUNS["scratch-gates-enc_self-l0.3-from-none"]
     assert (run.from_none, run.start, run.kinds) == (True, "random weights", ("enc_self",))
     assert labels([run.gates_run, run.control]) == [
         *("gates-enc_self-l0.3-from-none", "gates-enc_self-l0-from-none")
@@ -169,39 +217,16 @@ def test_a_pruned_run_names_what_it_is_compared_with():
 
 def test_lists_in_a_mapping_stand_for_runs_in_their_order():
     runs = ["baseline", {"share": ["25%", "50%"], "method": ["random", "importance"]}]
-    entry = {"method": "gates", "from": ["baseline", "impt-9"], "lambda": [0, 1e-6]}
+    starts = ["baseline", {"method": ["importance", "random"], "share": "25%"}]
+    entry = {"method": "gates", "from": starts, "lambda": [0, 1e-6]}
     given = {
         "pairs": ["a.b-c"],
         "model": {"preset": "small"},
-        "ablation": {"runs": [{"method": "baseline"}]},
+        "ablation": {"runs": ["random-9"]},
     }
     found = Experiment(**given, runs=runs, pruned=[entry])
     assert labels(found.runs) == ["baseline", "random-9", "impt-9", "random-18", "impt-18"]
-    after = ("", "-from-impt-9")
+    after = ("", "-from-impt-9", "-from-random-9")
     assert labels(found.pruned) == [
         f"gates-all-l{n}{end}" for end in after for n in ("0", "0.000001")
     ]
-    assert found.model_dump()["runs"] == labels(found.runs)
-    assert found.ablation.runs == [BASELINE]
-
-
-@pytest.mark.parametrize(
-    ("name", "trained", "pruned"),
-    [
-        (
-            "tiny",
-            2,
-            "gates-all-l0 gates-all-l0.3 scratch-gates-all-l0.3 ranked-gates-all-l0.3"
-            " subset-all-k6",
-        ),
-        ("collapse", 15, ""),
-        (
-            "multi30k_gates",
-            1,
-            " ".join(f"gates-enc_self-l{n}" for n in ("0", "0.01", "0.03", "0.1")),
-        ),
-    ],
-)
-def test_runs_of_the_experiments_in_their_order(name, trained, pruned):
-    found = load_experiment(name, CONFIG)
-    assert (len(found.runs), labels(found.pruned)) == (trained, pruned.split())

@@ -99,7 +99,8 @@ def test_scripts_get_the_sizes_of_an_imported_model_alone():
     found = Experiment(**given)
     assert found.model.frozen and not Experiment(pairs=["a.b-c"]).model.frozen
     assert as_flags(found.section("model")) == as_flags(ModelSettings(preset="small"))
-    tuned = {"model": model | {"fine_tune": True}, "runs": ["baseline", "impt-6"], "seeds": [1, 2]}
+    tuned = {"model": model | {"fine_tune": True}, "seeds": [1, 2]}
+    tuned["runs"] = ["baseline", {"method": "importance", "heads": 6}]
     assert not Experiment(**given | tuned).model.frozen
 
 

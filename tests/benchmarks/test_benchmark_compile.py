@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 import torch
+from named_runs import RUNS
 from torch._dynamo.utils import counters
 
 from benchmarks.data import BenchData
@@ -14,7 +15,7 @@ from benchmarks.training import check_compiler, our_trainer
 from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.kernels import matmul
@@ -75,7 +76,7 @@ def moved(trainer, before):
 def test_compiled_layers_learn_the_same_from_batches_of_any_size(
     make, monkeypatch, name, precision, graphs, close
 ):
-    fresh, plain, compiled = (make(0.0, precision, RunSettings.model_validate(name)) for _ in "123")
+    fresh, plain, compiled = (make(0.0, precision, RUNS[name]) for _ in "123")
     batches = [plain.resident.batch(indices) for indices in plain.plan.epoch(0)]
     assert {(*batch.src.shape, batch.tgt_in.shape[1]) for batch in batches} == SHAPES
     sizes, width = [batch.src.numel() for batch in batches], plain.model.settings.d_model

@@ -1,9 +1,8 @@
-"""Sources of a classifier: its code never runs, pickles are refused, hub models need a commit."""
+"""Files of a classifier: its code never runs, and pickles are refused."""
 
 import io
 import json
 import pickle
-import shutil
 import sys
 
 import pytest
@@ -16,12 +15,9 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount.model.transformer import first_device
-from headcount_hf.classifiers import classifier_files
 from headcount_hf.classifiers.classifier import Classifier, number_labels
-from headcount_hf.classifiers.classifier_files import fetch_classifier, read_classifier
+from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.pretrained.library import input_files
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Trap:
@@ -77,32 +73,6 @@ def test_x23_x26_pickles_and_damaged_files_are_refused(folder, tmp_path):
         with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
             read_classifier(folder)
     assert not canary.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "commit", "message"),
-    [
-        ("some/model", None, "--model some/model: expected a folder, or"),
-        ("some/model", "main", "--revision: .*found 'main'"),
-        ("/no/such/folder", COMMIT, "--hub: "),
-    ],
-)
-def test_x24_a_model_of_the_hub_needs_its_full_commit(name, commit, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        fetch_classifier(name, commit, tmp_path / "raw/manifest.json")
-
-
-def test_x24_a_commit_of_the_hub_is_copied_with_its_record(folder, tmp_path, monkeypatch):
-    def fetch(name, commit, aside):
-        shutil.copytree(folder, aside, dirs_exist_ok=True)
-
-    monkeypatch.setattr(classifier_files, "fetch_commit", fetch)
-    record = tmp_path / "raw/manifest.json"
-    fetch_classifier("some/model", COMMIT, record)
-    facts = json.loads(record.read_text())
-    assert (facts["model"], facts["revision"]) == ("some/model", COMMIT)
-    assert "model.safetensors" in facts["files"]
-    read_classifier(record.parent)
 
 
 def test_f34_the_command_refuses_pickles_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):

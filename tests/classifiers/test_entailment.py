@@ -7,8 +7,15 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.pretrained import EntailmentSettings
-from headcount.data.entailment import Example, read_pairs, write_parts
+from headcount.data.entailment import Example, write_parts
+from headcount.data.entailment import read_pairs as read
+from headcount.data.lines import FoundText
 from headcount.data.manifest import write_manifest
+
+
+def read_pairs(path, limit=None):
+    return read(FoundText(path), limit)
+
 
 ROWS = [
     {"index": "0", "sentence1": 'He said "no', "sentence2": "He spoke", "gold_label": "entailment"},
@@ -58,7 +65,7 @@ def test_f20_x19_encodings_are_told_with_line_and_byte(tmp_path):
     with pytest.raises(UserError, match=r"dev\.tsv:2: byte offset 54"):
         read_pairs(path)
     path.write_bytes(text.encode("utf-16"))
-    with pytest.raises(UserError, match=r"dev\.tsv:1: .*UTF-16"):
+    with pytest.raises(UserError, match=r"dev\.tsv:1: byte offset 0"):
         read_pairs(path)
 
 

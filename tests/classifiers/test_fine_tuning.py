@@ -11,13 +11,14 @@ import transformers
 from safetensors.torch import load_file, save_file
 from script_runner import run_script
 from small_bert import pairs, save_bert, write_pairs
+from small_run import small_origin
 from torch.nn import functional
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
-from headcount.data.fetching.models import check_record
 from headcount.model import machine
+from headcount.training.training_run import Session
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.classifiers.classifier_files import read_classifier
 from headcount_hf.classifiers.fine_tuning import fine_tune_classifier
@@ -38,13 +39,14 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
     """The folder that fine-tuning writes."""
     torch.set_num_threads(1)
     states, out = tmp_path / "state", tmp_path / name
-    fine_tune_classifier(start, found, settings, seed, states, out, {})
+    session = Session(settings, seed, small_origin({}) | {"seed": seed}, states, 0)
+    fine_tune_classifier(start, found, session, out)
     return out
 
 
 def test_without_what_the_trainer_runs_on_it_says_how_to_install_it(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "accelerate", None)  # as where the extra is not installed
-    with pytest.raises(EnvironmentFault, match=r"accelerate, .* pip install -e '\.\[bert\]'"):
+    with pytest.raises(EnvironmentFault, match=r"accelerate .* pip install -e '\.\[bert\]'"):
         tune(encoder, [], FineTuningSettings(), tmp_path, "out")
     assert not (tmp_path / "out").exists()
 
@@ -60,29 +62,6 @@ def test_only_what_is_trained_anew_may_be_missing(encoder):
     save_file(kept, encoder / "model.safetensors", {"format": "pt"})
     with pytest.raises(UserError, match=r"the weights lack \S+\.layer\.1\.\S+, "):
         read_classifier(encoder, LABELS)
-
-
-def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
-    (encoder / "own.py").write_text("raise SystemExit\n")
-    record = tmp_path / "raw" / "manifest.json"
-    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-    files = json.loads(record.read_text())["files"]
-    assert {"config.json", "model.safetensors", "tokenizer.json"} <= files.keys()
-    lie = {path.name for path in record.parent.iterdir()}
-    assert lie == {*files, "manifest.json", ".fetched"}
-    (record.parent / "notes.txt").write_text("of the reader's own")
-    (encoder / "merges.txt").write_text("of a model of before")
-    for there in (True, False):
-        assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-        assert (record.parent / "merges.txt").exists() == there
-        (encoder / "merges.txt").unlink(missing_ok=True)
-        record.unlink()  # as Snakemake does with a job's outputs
-    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
-    assert (record.parent / "notes.txt").exists()
-    check_record(record.parent)
-    (record.parent / "config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
-        check_record(record.parent)
 
 
 @pytest.mark.slow
@@ -137,13 +116,16 @@ def test_the_same_to_the_last_bit_by_script_and_after_a_stop(encoder, tmp_path, 
         patched.setattr(transformers.TrainerCallback, "on_epoch_begin", stop)
         with pytest.raises(Stopped):
             tune(encoder, found, settings, tmp_path, "again")
-    assert len(list((tmp_path / "state").glob("*/checkpoint-10"))) == 1  # two epochs of 5 updates
+    assert (
+        len(list((tmp_path / "state").glob("*/kept/checkpoint-10"))) == 1
+    )  # two epochs of 5 updates
     again = tune(encoder, found, settings, tmp_path, "again")
     assert (again / "model" / "model.safetensors").read_bytes() == weights
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "another's").touch()
     other = tune(encoder, found, settings, tmp_path, "other", seed=2)
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["another's"]
+    left = {path.name for path in (tmp_path / "state").iterdir()}
+    assert left == {"another's", "lock"}
     assert (other / "model" / "model.safetensors").read_bytes() != weights
 
 

@@ -101,7 +101,7 @@ def test_padding_and_real_positions_by_hand():
     # Rows start at 0, 4 and 8 when flattened.
     assert batch.real.tolist() == [0, 1, 2, 3, 4, 8, 9]
     assert batch.target_tokens == 7  # 4 + 1 + 2
-    assert batch.source_tokens == 7  # 2 + 1 + 4
+    assert sum(batch.src_lengths) == 7  # 2 + 1 + 4
     assert (batch.src_lengths, batch.tgt_lengths) == ([2, 1, 4], [4, 1, 2])
     assert pad_sources([[7], [4, 5]]).tolist() == [[7, 2, 0], [4, 5, 2]]
 
@@ -125,7 +125,7 @@ def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
     assert batch.tgt_out.tolist() == padded([[*text.tgt[i], EOS] for i in ids])
     flat = [token for row in batch.tgt_out.tolist() for token in row]
     assert batch.real.tolist() == [place for place, token in enumerate(flat) if token != PAD]
-    assert batch.source_tokens == sum(len(text.src[i]) + 1 for i in ids)
+    assert sum(batch.src_lengths) == sum(len(text.src[i]) + 1 for i in ids)
     assert batch.target_tokens == len(batch.real)
 
 

@@ -106,7 +106,8 @@ def test_files_and_manifest(server, tmp_path):
     flags = ["--corpus", "c", "--entry", json.dumps(given), "--out", out]
     assert run_script("download", flags) == 0
     assert (out.parent / "good.txt").read_bytes() == GOOD
-    row = {"file": "good.txt", "sha256": GOOD_HASH, "bytes": 22}
+    row = {"file": "good.txt", "sha256": GOOD_HASH, "bytes": 22, "format": "plain"}
+    row["language"] = "en"
     assert json.loads(out.read_text())["splits"] == {"train": {"en": row}, "dev": {"en": row}}
     assert str(tmp_path) not in out.read_text()
     fetch_corpus("c", given, out.parent)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from headcount.base.errors import UserError
 from headcount.data import lines as lines_module
 from headcount.data.entailment import read_pairs
-from headcount.data.lines import LineTally, arriving_lines, read_lines
-from headcount.data.manifest import FoundText
+from headcount.data.lines import FoundText, arriving_lines
 from headcount.data.pairs import read_sentences
 from headcount.data.text import clean
 from headcount.data.trees import read_trees
@@ -118,7 +117,7 @@ def test_sentences_are_what_was_put_in_or_refused(folder, kind, lines):
     write, expected, how = FORMATS[kind]
     lines = [line.replace("\t", "") for line in lines] if kind == "tsv" else lines
     try:
-        found = list(read_sentences(written(folder, write(lines), **how), LineTally()))
+        found = list(read_sentences(written(folder, write(lines), **how)))
     except UserError as fault:
         refused = (
             "[\0\ud800]" if kind not in ("tmx", "wmt") else "[\0-\x08\v\f\x0e-\x1f\ud800\ufffe]"
@@ -134,7 +133,7 @@ def test_labelled_pairs_are_what_was_put_in_or_refused(folder, lines):
     rows = [{"sentence1": line, "sentence2": "x", "gold_label": "y"} for line in lines]
     text = written(folder, plain(map(json.dumps, rows)), "t.jsonl")
     try:
-        found = read_pairs(text.path, None, None, "t.jsonl")
+        found = read_pairs(text)
     except UserError as fault:
         assert "\ud800" in "".join(lines) and str(fault).startswith("t.jsonl:")
     else:
@@ -147,7 +146,7 @@ def test_words_of_trees_are_what_was_put_in_or_refused(folder, words):
     rows = [f"{n}\t{word}\t_\tX\t_\t_\t{n - 1}\tdep\t_\t_" for n, word in enumerate(words, 1)]
     text = written(folder, plain([*rows, ""]), "t.conllu")
     try:
-        (tree,) = read_trees(text.path, None, "t.conllu")
+        (tree,) = read_trees(text)
     except UserError as fault:
         odd = "\0" in "".join(words) or "\ud800" in "".join(words) or any("  " in w for w in words)
         assert (odd or set(words) == {"_"}) and str(fault).startswith("t.conllu:")
@@ -159,9 +158,7 @@ def test_words_of_trees_are_what_was_put_in_or_refused(folder, words):
 def test_cleaning_takes_out_spaces_controls_and_marks_alone(line):
     controls = [c for c in line if (c < " " or "\x7f" <= c <= "\x9f") and not c.isspace()]
     kept = [c for c in line if not c.isspace() and c != "\ufeff" and c not in controls]
-    tally = LineTally()
-    found = clean(line, tally)
-    assert tally.bom == line.count("\ufeff")
+    found = clean(line)
     invisible = set(kept) <= set("\u200b\u2060\xad")
     assert [c for c in found if c != " "] == ([] if invisible else kept)
 
@@ -188,24 +185,23 @@ def cut(text: bytes, places: list[int]) -> list[bytes]:
 def test_any_cut_gives_the_lines_of_the_file(tmp_path_factory, places):
     path = tmp_path_factory.mktemp("lines") / "text"
     path.write_bytes(MANY)
-    tallies = LineTally(), LineTally()
-    expected = list(read_lines(path, None, tallies[0]))
+    expected = list(FoundText(path).lines())
     assert len(expected) == 4 and expected[1] == ""
-    found = list(arriving_lines(Arriving(cut(MANY, places)), "text", tallies[1]))
+    found = list(arriving_lines(Arriving(cut(MANY, places)), "text"))
     assert [line for arrived in found for line in arrived] == expected
-    assert tallies[0] == tallies[1] and all(found)
+    assert all(found)
 
 
 def test_lines_come_as_soon_as_they_have_ended():
     """Of three readings the first ends no line, the second two, the last one."""
-    found = list(arriving_lines(Arriving([b"a", b"b\nc\nd", b"e\n"]), "text", LineTally()))
+    found = list(arriving_lines(Arriving([b"a", b"b\nc\nd", b"e\n"]), "text"))
     assert found == [["ab", "c"], ["de"]]
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([b"good\nba", b"d\0\n"], "pipe:2: byte offset 8: expected text, found a NUL byte"),
+        ([b"good\nba", b"d\0\n"], "pipe:2: byte offset 8: expected UTF-8, found the byte 0x00"),
         ([b"good\n", b"\xff\n"], "pipe:2: byte offset 5: expected UTF-8, found the byte 0xFF"),
         ([b"good\n", b"x" * 9, b"x" * 9], "pipe:2: line longer than 16 bytes"),
     ],
@@ -213,4 +209,4 @@ def test_lines_come_as_soon_as_they_have_ended():
 def test_faults_have_the_number_of_their_line(monkeypatch, parts, message):
     monkeypatch.setattr(lines_module, "LONGEST_LINE", 16)
     with pytest.raises(UserError, match=message):
-        list(arriving_lines(Arriving(parts), "pipe", LineTally()))
+        list(arriving_lines(Arriving(parts), "pipe"))

@@ -8,6 +8,7 @@ import pytest
 from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault
+from headcount.data.lines import FoundText
 from headcount.data.parsing import load_parser
 from headcount.data.trees import Arc, read_trees
 
@@ -26,22 +27,17 @@ def stanza(monkeypatch, tmp_path):
         parsed = ([word(n, w) for n, w in enumerate(words, start=1)] for words in sentences)
         return SimpleNamespace(sentences=[SimpleNamespace(words=words) for words in parsed])
 
-    def download(language, folder, **options):
-        asked.append((language, options["resources_version"]))
-        weights = weights_of(language)
-        weights.parent.mkdir(parents=True, exist_ok=True)
-        weights.write_text("weights")
-        (tmp_path / "models" / "resources.json").write_text('{"zh": {"alias": "zh-hans"}}')
-
-    def weights_of(language):
-        return tmp_path / "models" / {"zh": "zh-hans"}.get(language, language) / "m.pt"
-
     def pipeline(language, folder, **options):
-        weights_of(language).read_text()  # FileNotFoundError
+        weights = tmp_path / "models" / {"zh": "zh-hans"}.get(language, language) / "m.pt"
+        if not weights.exists():
+            assert options["download_method"] == "reuse_resources"
+            asked.append((language, options["resources_version"]))
+            weights.parent.mkdir(parents=True, exist_ok=True)
+            weights.write_text("weights")
+            (tmp_path / "models" / "resources.json").write_text('{"zh": {"alias": "zh-hans"}}')
         return parse
 
     module = ModuleType("stanza")
-    module.download = download
     module.Pipeline = pipeline
     monkeypatch.setitem(sys.modules, "stanza", module)
     return asked
@@ -56,7 +52,7 @@ def run(tmp_path, text: str, language: str = "en", *more: str) -> int:
 def test_trees_are_of_the_tokenisers_words_and_can_be_read_again(stanza, tmp_path):
     assert run(tmp_path, "I don't see.\n\nYou do.\n") == 0
     assert stanza == [("en", "1.15.0"), [["I", "don", "'t", "see", "."], ["You", "do", "."]]]
-    first, second = read_trees(tmp_path / "t.conllu")
+    first, second = read_trees(FoundText(tmp_path / "t.conllu"))
     assert (first.sentence, first.text) == ("line-1", "I don't see.")
     assert (second.sentence, second.arcs) == ("line-3", [Arc(1, 0, "dep"), Arc(2, 1, "dep")])
     about = json.loads((tmp_path / "t.json").read_text())
@@ -87,7 +83,7 @@ def test_words_without_spaces_are_those_that_the_models_read(stanza, tmp_path, c
 def test_many_sentences_are_parsed_in_parts(stanza, tmp_path):
     assert run(tmp_path, "A dog.\n" * 150) == 0
     assert [len(part) for part in stanza[1:]] == [100, 50]
-    assert len(list(read_trees(tmp_path / "t.conllu"))) == 150
+    assert len(list(read_trees(FoundText(tmp_path / "t.conllu")))) == 150
 
 
 def test_f53_a_text_without_words_and_a_missing_parser_are_told(
@@ -104,6 +100,6 @@ def test_models_that_cannot_be_had_are_told(stanza, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise ValueError("Unsupported language: qq")
 
-    monkeypatch.setattr(sys.modules["stanza"], "download", fail)
+    monkeypatch.setattr(sys.modules["stanza"], "Pipeline", fail)
     with pytest.raises(EnvironmentFault, match="no models for 'qq' .* Unsupported language: qq"):
         load_parser("qq", tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from script_runner import run_script
 
 from headcount.base.settings.data import SyntheticSettings
+from headcount.data.lines import FoundText
 from headcount.data.synthetic.corpus import (
     Sentence,
     generate,
@@ -177,7 +178,7 @@ def test_files_hold_the_sentences_and_valid_trees(tmp_path):
     assert target == [" ".join(reader.translate(sentence)) for sentence in dev]
     links = (tmp_path / "dev.links").read_text().splitlines()
     assert links == [" ".join(f"{i}-{j}" for i, j in sentence.links) for sentence in dev]
-    trees = list(read_trees(tmp_path / "dev.conllu"))  # refuses a faulty tree
+    trees = list(read_trees(FoundText(tmp_path / "dev.conllu")))  # refuses a faulty tree
     assert [tree.text for tree in trees] == source
     assert [tree.sentence for tree in trees][:2] == ["dev-1", "dev-2"]
     assert [tuple(tree.tokens) for tree in trees] == [sentence.source for sentence in dev]

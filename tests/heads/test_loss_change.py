@@ -9,7 +9,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.settings.heads import ImportanceSettings
-from headcount.data.batches import collate
+from headcount.data.batches import collate, in_order
 from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import (
     MaskedLoss,
@@ -63,7 +63,7 @@ FIVE = {"enc_self": [2, 0], "dec_self": [1, 0, 0], "dec_enc": [0, 2, 0]}
 
 
 def loss_of(model, **settings) -> MaskedLoss:
-    return MaskedLoss(model, TEXT, ImportanceSettings(**settings))
+    return MaskedLoss(model, in_order(TEXT, ImportanceSettings(**settings).batch_tokens))
 
 
 def mean_loss(model, multiplier) -> float:

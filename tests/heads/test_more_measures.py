@@ -12,6 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_csv
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.heads import ImportanceSettings, MeasuresSettings
+from headcount.data.batches import in_order
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import integrated_gradients, measure_importance
 from headcount.heads.loss_change import (
@@ -59,7 +60,7 @@ def test_the_files_have_what_each_measure_gives(inputs, path):
         "integrated_gradients": integrated_gradients(model, text, IMPORTANCE, 3),
         "output_norm": Passes(model, text, IMPORTANCE, MORE).first[1].norms(),
     }
-    loss = MaskedLoss(model, text.part(range(5)), IMPORTANCE)
+    loss = MaskedLoss(model, in_order(text.part(range(5)), IMPORTANCE.batch_tokens))
     by_order = shapley_by_order(loss, random_orders(8, 4, seed=1))
     expected["shapley"] = by_order.mean(0)
     for name, values in expected.items():
@@ -79,13 +80,13 @@ def test_mean_ablation_is_the_loss_with_each_heads_mean_in_the_bias(inputs, path
     model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
     found = read_measures(path, inputs.model, model.grid).values["mean_ablation"]
     means = read_mean_outputs(path.with_name("measures_means.csv"), inputs.model)
-    whole, _ = MaskedLoss(model, text, IMPORTANCE).whole_and_none()
+    whole, _ = MaskedLoss(model, in_order(text, IMPORTANCE.batch_tokens)).whole_and_none()
     attention = model.decoder[0].attention  # its head 2 is number 5 in flat order
     output, columns = attention.output, slice(2 * 7, 3 * 7)
     added = output.weight[:, columns].detach() @ output.weight.new_tensor(means[5])
     output.bias.data += added
     output.weight.data[:, columns] = 0
-    without, _ = MaskedLoss(model, text, IMPORTANCE).whole_and_none()
+    without, _ = MaskedLoss(model, in_order(text, IMPORTANCE.batch_tokens)).whole_and_none()
     assert found[5] == pytest.approx(without - whole, rel=1e-3)
 
 
@@ -94,7 +95,7 @@ def test_the_facts_tell_how_far_sums_are_from_what_they_divide(inputs, path):
     assert (facts["sentences"], facts["provenance"]) == (9, {"seed": 4})
     model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
     for name, part in (("integrated_gradients", text), ("shapley", text.part(range(5)))):
-        whole, none = MaskedLoss(model, part, IMPORTANCE).whole_and_none()
+        whole, none = MaskedLoss(model, in_order(part, IMPORTANCE.batch_tokens)).whole_and_none()
         assert facts[name]["loss_taken_off"] == pytest.approx(none - whole, rel=1e-4)
         total = read_head_values(path, name, model.grid).sum()
         assert facts[name]["sum"] == pytest.approx(total, rel=1e-6)
@@ -135,7 +136,6 @@ def rewrite(path, part, change) -> None:
         (lambda rows: rows[:-1], ""),
         (lambda rows: [*rows, rows[0]], r":\d+"),
         (lambda rows: [[*rows[0][:4], "nan"], *rows[1:]], ":2"),
-        (lambda rows: [rows[1], rows[0], *rows[2:]], ":2"),
     ],
 )
 def test_damaged_files_are_refused_with_their_line(inputs, path, tmp_path, change, line):

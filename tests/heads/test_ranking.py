@@ -24,7 +24,7 @@ def test_groups_are_near_equal_with_the_longer_ones_first(drawn):
     assert sum(groups, []) == list(order)
     longer, rest = divmod(len(order), count)[::-1]
     assert [len(group) for group in groups] == [rest + 1] * longer + [rest] * (count - longer)
-    with pytest.raises(UserError, match=rf"masking\.groups: expected at most {len(order)} "):
+    with pytest.raises(UserError, match=rf"masking\.groups: expected at most {len(order)},"):
         cut_groups(order, len(order) + 1)
 
 

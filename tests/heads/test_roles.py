@@ -1,5 +1,7 @@
 """Roles of heads that were set by hand, with the scores that follow from how they were set."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -24,12 +26,16 @@ from headcount.heads import head_measures
 from headcount.heads.head_measures import (
     NOWHERE,
     POSITION_COLUMNS,
+    Confidence,
     Copies,
+    Positions,
+    RareWords,
+    add_up,
     frequent_limit,
     pointed,
     views,
 )
-from headcount.heads.roles import SYNTAX_COLUMNS, TextRoles, measure_syntax, text_roles
+from headcount.heads.roles import SYNTAX_COLUMNS, Syntax, sentences_of
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +51,17 @@ def four_of_six_pieces_are_frequent(monkeypatch):
     monkeypatch.setattr(head_measures, "LARGEST_PART", 0.8)
 
 
-def measured(model, **changes) -> TextRoles:
-    return text_roles(model, TEXT, COUNTS, RolesSettings(**changes))
+class TextRoles(NamedTuple):
+    confidence: Confidence
+    positions: Positions
+    rare: RareWords
+
+
+def measured(model, budget: int = 4096) -> TextRoles:
+    rare = RareWords(GRID, COUNTS, RolesSettings())
+    roles = TextRoles(Confidence(GRID), Positions(GRID, TEXT.longest), rare)
+    add_up(roles, model, TEXT, budget)
+    return roles
 
 
 def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
@@ -63,8 +78,9 @@ def position_rows(roles: TextRoles) -> list[list]:
     return roles.positions.rows(GRID.heads())
 
 
-def syntax_rows(model, trees=TREES, **changes) -> list[dict]:
-    syntax = measure_syntax(model, trees, WORDS, RolesSettings(**changes))
+def syntax_rows(model, trees=TREES, budget: int = 4096) -> list[dict]:
+    syntax = Syntax(GRID, trees, RolesSettings().relations)
+    add_up([syntax], model, sentences_of(trees, WORDS), budget)
     return [dict(zip(SYNTAX_COLUMNS, r, strict=True)) for r in syntax.rows(GRID.heads(), "toy")]
 
 
@@ -158,13 +174,13 @@ def test_confidence_and_entropy_of_planted_heads(model):
 
 
 def test_batches_change_nothing(model):
-    whole, single = measured(model), measured(model, batch_tokens=1)
+    whole, single = measured(model), measured(model, budget=1)
     assert len(list(in_order(TEXT, 1))) == 3
     assert position_rows(whole) == position_rows(single)
     for name, values in whole.confidence.means().items():
         # The sure head's entropy is 0 but for rounding: some 1e-27 nats.
         np.testing.assert_allclose(values, single.confidence.means()[name], rtol=1e-5, atol=1e-12)
-    assert syntax_rows(model, batch_tokens=1) == syntax_rows(model, batch_tokens=99)
+    assert syntax_rows(model, budget=1) == syntax_rows(model, budget=99)
 
 
 def test_a_head_points_at_one_key_or_at_none():
@@ -191,10 +207,10 @@ def test_copies_count_rare_subwords_that_stand_once_in_the_source():
     src = torch.tensor([[4, 5, 6, EOS], [5, 6, 5, EOS]])
     out = torch.tensor([[8, 4, 9, EOS], [8, 9, 7, EOS]])
     batch = Batch([0, 1], [4, 4], [4, 4], src, torch.full_like(out, BOS), out, torch.arange(8))
-    copies.start(batch)
+    copies.start(batch, views(batch))
     # Queries 0 and 2 of the first sentence; of the second only 1, as 5 stands there twice.
     weights = torch.zeros(2, 2, 4, 4)
     weights[:, 0, :, 1] = 1.0  # head 0: always the second subword; right in 1 of 2, and in 1 of 1
     weights[:, 1, :, 0] = 1.0  # head 1: always the first, never right
-    copies.add(0, weights, views(batch)["dec_enc"])
+    copies.add("dec_enc", 0, weights, views(batch)["dec_enc"])
     assert copies.best() == {"copy_hits": 1, "copy_trials": 1}

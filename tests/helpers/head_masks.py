@@ -1,9 +1,9 @@
 """Ways to choose heads by the name of a run, for tests of training."""
 
+from named_runs import RUNS
+
 from headcount.base.addresses import HeadGrid
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import RunSettings
 from headcount.training.headmask import HeadMask, make_head_mask
 from headcount.training.learnt_mask import HeadGates, HeadSubset
 from headcount.training.states import StateStore
@@ -14,12 +14,12 @@ def make_mask(
 ) -> HeadMask:
     """The mask of a training or pruned run. `changes`: of the settings of gates or subsets."""
     if name.startswith("gates"):
-        run = PrunedSettings.model_validate(name)
+        run = RUNS[name]
         return HeadGates(run, grid, GatesSettings(**changes), train, seed)
     if name.startswith("subset"):
-        run = PrunedSettings.model_validate(name)
+        run = RUNS[name]
         return HeadSubset(run, grid, SubsetSettings(**changes), train, seed)
-    return make_head_mask(RunSettings.model_validate(name), grid, train, seed)
+    return make_head_mask(RUNS[name], grid, train, seed)
 
 
 class Stopping(StateStore):

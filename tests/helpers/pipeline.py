@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from named_runs import run_flag
 from script_runner import run_script
 
 import headcount.analysis.build
@@ -56,7 +57,7 @@ def steps() -> list[tuple]:
         ("text", *split["test"]),
         ("text", *split["train"], *held_out),
         ("bpe", *texts, *LANGUAGES, "--merges", 60, "--pretokenised", "--out-folder", BPE),
-        ("train", "--bpe", BPE, "--run", "random-1", "--seed", 2, "--out", "run", "--state")
+        ("train", "--bpe", BPE, *run_flag("random-1"), "--seed", 2, "--out", "run", "--state")
         + ("state", "--save-seconds", 0, *SHAPE, *TRAINING),
         ("translate", *MODEL, "--source", f"{TEXT}/test.src", "--out", "out.txt")
         + ("--facts", "out.json", "--beam", 2, "--max-length-extra", 2),

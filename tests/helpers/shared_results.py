@@ -12,7 +12,7 @@ PULLED = "pulled"
 RUN = "results/quickstart/train/synthetic_near.en-art/baseline"
 SMALLER = (
     ("updates: 150", "updates: 60"),
-    ("runs: [baseline, baseline-h1]\n", ""),
+    ("runs: [baseline, {method: baseline, attention_heads: 1}]\n", ""),
     ("lambda: 0.3}", "lambda: 0.03}"),
     ("\nbpe:", "  - {method: gates, lambda: [0, 0.03], from: none}\n\nbpe:"),
     ("  draws: 1\n  sentences: 20", "  draws: 1\n  sentences: 6"),

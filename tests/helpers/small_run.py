@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from named_runs import RUNS
 from project_copy import timeless
 
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings, label
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.synthetic.corpus import write_corpus
 from headcount.data.text import write_split
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session, TrainingRun
+from headcount.training.training_run import TrainingRun
 
 MODEL = ModelSettings(
     preset="tiny", encoder_layers=2, decoder_layers=1, d_model=24, d_ff=32, heads=3, dropout=0.2
@@ -54,13 +54,14 @@ class SmallRun:
     def finish(self, out: Path, state: Path) -> None:
         """Train to the end."""
         settings = {
-            "run": label(self.run),
+            "run": self.run.label,
             "model": self.model.model_dump(),
             "train": self.train.model_dump(),
         }
         origin = {**small_origin(settings), "seed": self.seed}
-        session = Session(self.seed, origin, state, self.save_seconds)
-        TrainingRun(self.run, PairFolder(self.bpe), self.train, session).finish(self.model, out)
+        resumable = self.seed, origin, state, self.save_seconds
+        run = TrainingRun(self.train, *resumable, self.run, PairFolder(self.bpe))
+        run.finish(self.model, out)
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,10 @@ class SmallGates:
 
     def finish(self, out: Path, state: Path) -> None:
         """Fine-tune to the end."""
-        run = PrunedSettings.model_validate(self.name)
-        session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
-        PruningRun(run, PairFolder(self.bpe), self.train, session).finish_gates(
-            ModelFolder(self.start), self.gates, out
+        run = RUNS[self.name]
+        resumable = 3, small_origin({"run": self.name}), state, self.save_seconds
+        PruningRun(self.train, *resumable, run, PairFolder(self.bpe)).finish(
+            ModelFolder(self.start), out, gates=self.gates
         )
 
 

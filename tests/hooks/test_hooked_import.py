@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from named_runs import RUNS
 from small_hooked import small_hooked, small_text
 from small_pretrained import KINDS, LONG, import_small, saved_pretrained
 
 from headcount.base.settings.heads import ImportanceSettings
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS
@@ -68,7 +68,7 @@ TRAIN = TrainSettings(batch_tokens=20)
 
 
 def make_gates(grid, name="gates-all-l0.5"):
-    run = PrunedSettings.model_validate(name)
+    run = RUNS[name]
     return HeadGates(run, grid, SETTINGS, SETTINGS.fine_tuning(TRAIN), 2)
 
 

@@ -1,25 +1,20 @@
 """Products by oneDNN and MKL against torch's own, and dropout from 16-bit draws."""
 
 import math
-from contextlib import nullcontext
 
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model
 from torch.nn import functional
 
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.model.kernels import matmul
 from headcount.model.kernels.matmul import (
-    frozen_weights,
     linear,
     matmul_transposed,
     weight_gradient,
 )
 from headcount.model.kernels.small import dropout
 from headcount.model.layers import FeedForward
-from headcount.search.beam_search import translate
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
@@ -41,24 +36,6 @@ def by_onednn(monkeypatch):
     monkeypatch.setattr(matmul, "LEAST_FORWARD", 1)
     monkeypatch.setattr(matmul, "_onednn", counted)
     return calls
-
-
-@pytest.fixture(params=["oneDNN", "MKL"])
-def orders(request, monkeypatch):
-    """One library takes all products in frozen weights; the weight of each, as it was read."""
-    if request.param == "MKL" and not matmul._MKL_KEEPS_ORDER:
-        pytest.skip("this torch has no MKL")
-    read = []
-    plain = matmul._in_its_order
-
-    def noted(weight):
-        read.append(plain(weight))
-        return read[-1]
-
-    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", request.param == "oneDNN")
-    monkeypatch.setattr(matmul, "LEAST_FORWARD", 1)
-    monkeypatch.setattr(matmul, "_in_its_order", noted)
-    return read
 
 
 def random(*shape, seed=1):
@@ -83,76 +60,24 @@ def test_linear_and_its_gradients(by_onednn, shape, k, n, has_bias):
     assert len(by_onednn) == 3  # forward, by the inputs, by the weight
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("shape", [(7,), (3, 70), (2, 8)])  # 7, 210 and 16 rows; blocks are of 16
-def test_linear_without_a_gradient_in_frozen_weights_and_not(orders, shape):
-    inputs, whole, bias = random(*shape, 5), random(22, 5, seed=2), random(11, seed=3)
-    # Two weights that begin at one place, one with the shape of another, a square one both ways.
-    square = random(5, 5, seed=4)
-    weights = [whole[:11], whole[11:], whole, square, square.t()]
-    for weight in weights:
-        own = bias if len(weight) == 11 else None
+def test_linear_without_a_gradient(by_onednn, shape):
+    inputs, weight, bias = random(*shape, 5), random(11, 5, seed=2), random(11, seed=3)
+    for own in (bias, None):
         expected = functional.linear(inputs, weight, own)
-        with torch.no_grad():
-            torch.testing.assert_close(linear(inputs, weight, own), expected, rtol=1e-5, atol=1e-5)
-    before = len(orders)
-    with torch.no_grad(), frozen_weights():
-        for weight in [*weights, *weights]:
-            expected = functional.linear(inputs, weight)
-            torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
-    assert len(orders) == before + 10
+        torch.testing.assert_close(linear(inputs, weight, own), expected, rtol=1e-5, atol=1e-5)
+    assert len(by_onednn) == 2
 
 
 @torch.no_grad()
-def test_weights_may_change_once_the_last_who_froze_them_is_gone(orders):
-    inputs, weight = random(9, 3), random(4, 3)
-
-    def check():
-        expected = inputs @ weight.t()
-        torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
-
-    first, second = frozen_weights(), frozen_weights()
-    first.__enter__()
-    check()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    check()
-    assert orders[0] is not weight
-    assert orders[0] is orders[1]  # the same reordered weight, in spite of the exit
-    second.__exit__(None, None, None)
-    weight += 1
-    check()
-    with pytest.raises(ZeroDivisionError), frozen_weights():
-        check()
-        raise ZeroDivisionError
-    weight += 1
-    check()
-
-
-@pytest.mark.parametrize("frozen", [True, False])
-@torch.no_grad()
-def test_what_is_not_a_number_stays_visible(orders, frozen):
+def test_what_is_not_a_number_stays_visible(by_onednn):
     layer = FeedForward(ModelSettings(d_model=8, heads=2, d_ff=12)).eval()
     layer.inner.weight[2, 1] = math.nan
     seen = []
     layer.outer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    with frozen_weights() if frozen else nullcontext():
-        layer(random(9, 8))
+    layer(random(9, 8))
     assert seen[0].isnan().sum(0).tolist() == [0, 0, 9, *[0] * 9]
-
-
-def test_a_search_makes_each_reordered_weight_serve_many_times(orders):
-    translate(make_model(heads=UNEVEN), TEXT.src, DecodeSettings(beam=2))
-    assert all(weight.is_mkldnn for weight in orders)
-    assert len(set(map(id, orders))) < len(orders) - 10  # a later step has more than ten products
-
-
-def test_a_frozen_weight_does_not_leave_its_place_in_memory_to_another(orders):
-    inputs = random(9, 3)
-    with torch.no_grad(), frozen_weights():
-        for seed in range(20):  # nobody here holds the one before
-            weight = random(4, 3, seed=seed)
-            expected = inputs @ weight.t()
-            torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_matmul_without_gradients(by_onednn):

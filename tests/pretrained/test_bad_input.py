@@ -184,7 +184,7 @@ UNREADABLE = "its tokeniser that need no code"
     [
         ("nllb_json", "tokenizer.json", b'{"model": {', UNREADABLE),
         ("nllb_json", "tokenizer.json", b'{"model": 3}', UNREADABLE),
-        ("mbart_json", "tokenizer_config.json", b"[]", "tokenizer_config.json: damaged, expected"),
+        ("mbart_json", "tokenizer_config.json", b"[]", "tokenizer_config.json: damaged or missing"),
         ("mbart_spm", "sentencepiece.bpe.model", None, "119 words"),
         ("pegasus_spm", "spiece.model", b"short", UNREADABLE),
         ("bart_merges", "merges.txt", None, UNREADABLE),

@@ -11,7 +11,6 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.kernels.small import largest
 from headcount.search.beam_search import Translation, translate
 from headcount.training.score import score_targets
 
@@ -165,22 +164,6 @@ def test_a_search_ends_when_none_left_can_win(probabilities, source, beam, extra
     with torch.inference_mode():
         (found,) = search_of(model, [source], limits).run()
     assert (found.ids, found.steps) == ([], steps)
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("size", [3, 64, 200, 641, 1000])
-def test_the_largest_sums_by_blocks(rows, size):
-    draw = torch.Generator().manual_seed(1)
-    values, added = (torch.randn(shape, generator=draw) for shape in ((5, rows, size), (5, rows)))
-    values[0, :, ::7] = 4.0  # ties: any of them will do
-    added[1, 0] = 1000.0  # all are of one row
-    added[2, 0] = -math.inf  # none is
-    values[3, -1, -2:], added[3] = torch.tensor([9.0, 8.5]), 0.0  # behind the last whole block
-    sums = (values + added[..., None]).flatten(1)
-    found, places = largest(values, added, 8)
-    torch.testing.assert_close(found, sums.topk(min(8, rows * size)).values, atol=0, rtol=0)
-    torch.testing.assert_close(sums.gather(1, places), found, atol=0, rtol=0)
-    assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -6,7 +6,6 @@ from small_models import UNEVEN, make_model
 
 from headcount.data.batches import pad_sources
 from headcount.model.layers import Memory
-from headcount.search import sources as sources_of_search
 from headcount.search.history import Compaction, History
 from headcount.search.sources import encode_once
 
@@ -56,25 +55,6 @@ def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
     assert torch.equal(found.mask, plain.mask)
     for one, other in zip(found.keys_values, plain.keys_values, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.parametrize("multiplier", [None, torch.rand(17), torch.rand(4, 17)])
-def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, multiplier):
-    model, sizes = counted
-    sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6], [6]]  # 4, 2, 6 and 2 positions with EOS
-    monkeypatch.setitem(
-        sources_of_search._POSITIONS, "cpu", 8
-    )  # 2 · 4 fit, 3 · 6 do not, nor 2 · 6
-    with torch.inference_mode():
-        found = encode_once(model, sources, multiplier)
-        assert sizes == [2, 1, 1]
-        plain = model.encode(pad_sources(sources), multiplier)
-    assert torch.equal(found.mask, plain.mask)
-    real = plain.mask.transpose(2, 3)
-    for one, other in zip(found.keys_values, plain.keys_values, strict=True):
-        for ours, theirs in zip(one, other, strict=True):
-            torch.testing.assert_close(ours * real, theirs * real, atol=1e-6, rtol=1e-5)
-            assert ours.isfinite().all()  # what is masked out still enters a product with 0
 
 
 HEADS, WIDTH = 2, 3

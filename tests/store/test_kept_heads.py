@@ -1,18 +1,17 @@
 """Names of the heads that are left of a model that is pruned again."""
 
 import pytest
+from named_runs import RUNS
 from script_runner import run_script
 from small_models import make_model
 from small_run import GATES, TRAIN, SmallGates, segment, small_origin
 
 from headcount.base.files import read_json
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.runs import PrunedSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -62,9 +61,9 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     write_head_values(tmp_path / "heads.csv", grid, {"gate": [1, 0, *[1] * 5]})
     ranks = {"importance": [3, 1, *[2] * 5]}
     write_head_values(tmp_path / "importance.csv", grid, ranks)
-    session = Session(3, small_origin({}), tmp_path / "state", 1e9)
-    run = PrunedSettings.model_validate("ranked-gates-all-l1")
-    tuned = PruningRun(run, PairFolder(bpe), TRAIN, session)
+    resumable = 3, small_origin({}), tmp_path / "state", 1e9
+    run = RUNS["ranked-gates-all-l1"]
+    tuned = PruningRun(TRAIN, *resumable, run, PairFolder(bpe))
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
-    tuned.finish_fine_tuned(ModelFolder(folder / "model"), *files, GATES, tmp_path)
+    tuned.finish(ModelFolder(folder / "model"), tmp_path, *files, GATES)
     assert kept(tmp_path) == ["enc_self.0.1", "enc_self.0.3", *OTHERS]

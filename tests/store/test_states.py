@@ -10,7 +10,7 @@ import torch
 from damage import flip
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.training.optimiser import LastAverage, MovingAverage
+from headcount.training.optimiser import Average
 from headcount.training.states import State, StateStore
 
 IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}
@@ -88,47 +88,27 @@ WEIGHTS = {"w": torch.ones(3)}
 
 
 @pytest.mark.parametrize("damage", [lambda p: p.unlink(), lambda p: flip(p, -1)])
-def test_x03_a_state_whose_kept_weights_are_lost_gives_way_to_the_one_before(
-    tmp_path, damage, capsys
-):
+def test_x03_a_state_whose_kept_weights_are_lost(tmp_path, damage):
     store = StateStore(tmp_path, IDENTITY, 1e9)
     store.save(2, state_of(2))
     store.save_checkpoint(4, WEIGHTS)
+    assert torch.equal(store.load_checkpoint(4)["w"], torch.ones(3))
     store.save(5, state_of(5))
     damage(store.checkpoint(4))
+    with pytest.raises(UserError, match=r"kept/4\.safetensors"):
+        store.load_checkpoint(4)
     again = StateStore(tmp_path, IDENTITY, 1e9)
+    with pytest.raises(UserError, match=r"kept/4\.safetensors") as fault:
+        again.load()
+    assert f"Delete {store.saved()[-1]}" in str(fault.value)
+    shutil.rmtree(store.saved()[-1])
     assert again.load().facts == {"progress": {"update": 2}}
-    told = capsys.readouterr().err
-    assert str(store.checkpoint(4)) in told and "update-000000005" in told
     again.save_checkpoint(4, WEIGHTS)  # as training does on its way
     again.save(5, state_of(5))
     assert StateStore(tmp_path, IDENTITY, 1e9).load().facts == {"progress": {"update": 5}}
-
-
-def test_x03_without_any_usable_state_training_starts_from_zero(tmp_path):
-    store = StateStore(tmp_path, IDENTITY, 1e9)
-    store.save_checkpoint(1, WEIGHTS)
-    for update in (2, 5):
-        store.save(update, state_of(update))
-    store.checkpoint(1).unlink()
-    again = StateStore(tmp_path, IDENTITY, 1e9)
-    assert again.load() is None
-    again.save(1, state_of(1))  # older than the two that were dropped, and the newest all the same
-    assert again.load().facts == {"progress": {"update": 1}}
-
-
-def test_x03_kept_weights_that_vanish_are_noticed(tmp_path):
-    store = StateStore(tmp_path, IDENTITY, 1e9)
-    store.save_checkpoint(4, WEIGHTS)
-    assert torch.equal(store.load_checkpoint(4)["w"], torch.ones(3))
-    store.save(5, state_of(5))
-    flip(store.checkpoint(4), -1)
-    with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
-        store.load_checkpoint(4)
     shutil.rmtree(tmp_path)
-    with pytest.raises(EnvironmentFault, match=r"kept/4\.safetensors"):
-        store.save(6, state_of(6))
-    assert store.load() is None  # so that the same command starts from zero
+    with pytest.raises(UserError, match=r"kept/4\.safetensors"):
+        again.save(6, state_of(6))
 
 
 def test_x04_a_second_training_in_one_state_folder_is_told_of_the_first(store, tmp_path):
@@ -203,47 +183,36 @@ def restored(average, fresh):
 
 
 def test_moving_average_by_hand():
-    average = MovingAverage(weights_of(0), decay=0.9)
+    average = Average("ema", weights_of(0))
     average.after_update(weights_of(11), 1)  # decay 2/11: 0 + 9/11 · 11
     assert value_of(average.at_validation({})) == pytest.approx(9)
     average.after_update(weights_of(1), 2)  # decay 3/12: 0.25 · 9 + 0.75 · 1
     assert value_of(average.at_validation({})) == pytest.approx(3)
-    average.after_update(weights_of(13), 100)  # 101/110 is more than 0.9: 0.9 · 3 + 0.1 · 13
+    average.after_update(weights_of(1003), 9990)  # 9991/10000 is above 0.999: 2.997 + 1.003
     assert value_of(average.at_validation({})) == pytest.approx(4)
 
 
 def test_last_average_by_hand():
-    average, weights = LastAverage(2), weights_of(1)
+    """The mean of five copies. A look between two validations takes nothing in."""
+    average, weights = Average("last", {}), weights_of(1)
     assert value_of(average.at_validation(weights)) == 1
     with torch.no_grad():
-        weights["a"] += 100  # the average has a copy
-    found = [value_of(average.at_validation(weights_of(value))) for value in (4, 10)]
-    assert found == [2.5, 7]  # (1 + 4) / 2; (4 + 10) / 2
-
-
-def test_looking_between_validations_takes_nothing_in():
-    average = LastAverage(3)
-    average.at_validation(weights_of(1))
+        weights["a"] += 100
     assert value_of(average.between(weights_of(5))) == 3
-    assert value_of(average.between(weights_of(7))) == 4
-    assert value_of(average.at_validation(weights_of(2))) == 1.5  # (1 + 2) / 2
+    found = [value_of(average.at_validation(weights_of(value))) for value in (4, 10, 1, 4, 11)]
+    assert found == [2.5, 5, 4, 4, 6]  # the first is no longer one of the last five
 
 
-def test_a_restored_average_goes_on_alike():
-    moving = MovingAverage(weights_of(0), 0.9)
-    moving.after_update(weights_of(11), 1)
-    again = restored(moving, MovingAverage(weights_of(77), 0.9))
-    for each in (moving, again):
-        each.after_update(weights_of(1), 2)
-    assert value_of(again.at_validation({})) == value_of(moving.at_validation({}))
-
-
-@pytest.mark.parametrize("seen", [0, 1, 10, 12])
-def test_a_restored_last_average_goes_on_alike(seen):
-    average = LastAverage(11)  # places of one digit and of two
+@pytest.mark.parametrize("kind", ["none", "ema", "last"])
+@pytest.mark.parametrize("seen", [1, 7])
+def test_a_restored_average_goes_on_alike(kind, seen):
+    average = Average(kind, weights_of(1))
     for value in range(seen):
         average.at_validation(weights_of(value * value))
-    again = restored(average, LastAverage(11))
+        average.after_update(weights_of(value), value)
+    again = restored(average, Average(kind, weights_of(77)))
     for value in (1000, 2000):
+        for each in (average, again):
+            each.after_update(weights_of(value), value)
         found = [value_of(each.at_validation(weights_of(value))) for each in (average, again)]
         assert found[0] == found[1]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from named_runs import run_flag
 from script_runner import run_script
 from small_run import MODEL, SmallRun, segment
 
@@ -59,7 +60,7 @@ def test_a_run_is_trained_from_files_to_files(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     run, out = SmallRun(segment(tmp_path, 30)), tmp_path / "out"
     train = run.train.model_copy(update=SHORT)
-    flags = ["--run", "baseline-h1", "--bpe", run.bpe, "--seed", 3, "--out", out]
+    flags = [*run_flag("baseline-h1"), "--bpe", run.bpe, "--seed", 3, "--out", out]
     flags += ["--state", tmp_path / "state", *as_flags(MODEL), *as_flags(train)]
     assert run_script("train", flags) == 0
     model = ModelFolder(out / "model").load()

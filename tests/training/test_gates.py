@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from named_runs import RUNS
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
@@ -27,7 +27,7 @@ TRAIN = TrainSettings(batch_tokens=14)
 
 def make_gates(name="gates-all-l0.1", seed=2, train=TRAIN, **changes):
     settings = GatesSettings(**{**SMALL, **changes})
-    run = PrunedSettings.model_validate(name)
+    run = RUNS[name]
     return HeadGates(run, GRID, settings, settings.fine_tuning(train), seed)
 
 
@@ -39,7 +39,7 @@ def make(tmp_path):
         model = make_model(heads=UNEVEN, dropout=0 if exact else 0.2, joint=joint, src_size=11)
         model = model.double() if exact else model
         gates = make_gates(name, train=train, **changes)
-        freeze_outside(model, PrunedSettings.model_validate(name))
+        freeze_outside(model, RUNS[name])
         states = states or StateStore(tmp_path, {"run": name}, 1e9)
         tuning = gates.settings.fine_tuning(train)
         return Trainer(model, TEXT, DEV, tuning, 2, states, gates)
@@ -157,7 +157,7 @@ def test_enc_self_leaves_the_decoder_as_it_was_to_the_last_bit(make, joint):
 
 def test_enc_self_trains_the_norm_of_the_encoders_embeddings_too():
     model = make_model(embedding_norm=True)
-    freeze_outside(model, PrunedSettings.model_validate("gates-enc_self-l0.1"))
+    freeze_outside(model, RUNS["gates-enc_self-l0.1"])
     norms = {name: w.requires_grad for name, w in model.embedding_norms.named_parameters()}
     assert norms == {"0.weight": True, "0.bias": True, "1.weight": False, "1.bias": False}
 
@@ -166,7 +166,9 @@ def test_gates_are_recorded_at_the_start_and_at_every_validation(make):
     trainer = make("gates-enc_self-l0.5", init=0.0)
     trainer.fit()
     gates = trainer.head_mask
-    cells = head_rows(gates.gated_heads(), [0, *trainer.steps()], gates.statistics())
+    cells = head_rows(
+        [gates.grid.heads()[i] for i in gates.gated], [0, *trainer.steps()], gates.statistics()
+    )
     rows = [dict(zip(GATE_COLUMNS, row, strict=True)) for row in cells]
     assert [row["step"] for row in rows] == [0] * 5 + [3] * 5 + [6] * 5 + [7] * 5
     assert [(row["layer"], row["head"]) for row in rows[:5]] == [

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from named_runs import RUNS
 from small_models import TEXT, UNEVEN, make_model, token_slopes
 
 from headcount.analysis.collapse import masking_updates
@@ -30,9 +31,13 @@ BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]
 SMOOTHING = 0.2
 
 
-def make(name, seed=3, smoothing=SMOOTHING):
+def make(run, seed=3, smoothing=SMOOTHING):
     settings = TrainSettings(label_smoothing=smoothing)
-    return make_head_mask(RunSettings.model_validate(name), GRID, settings, seed)
+    return make_head_mask(RUNS[run] if isinstance(run, str) else run, GRID, settings, seed)
+
+
+def impt(heads, **keys):
+    return RunSettings(method="importance", heads=heads, **keys)
 
 
 def masked(choice):
@@ -97,7 +102,7 @@ def test_impt_masks_the_largest_of_the_very_batches(model, slopes, batches):
     importance = slopes[sentences].abs().mean(0)
     order = importance.argsort(descending=True).tolist()
     for count in (0, 1, 5, 16, 17):
-        choice = make(f"impt-{count}").choose(model, batches, 1)
+        choice = make(impt(count)).choose(model, batches, 1)
         assert masked(choice) == set(order[:count])
     with torch.no_grad():
         expected = sum(token_losses(model.eval(), b, None, SMOOTHING).sum() for b in batches)
@@ -110,7 +115,7 @@ def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model, slopes):
     helpful = [head for head in growth.argsort(descending=True).tolist() if growth[head] > 0]
     assert 3 < len(helpful) < HEADS
     for count in (2, len(helpful), HEADS):
-        choice = make(f"impt-{count}-signed").choose(model, BATCHES, 1)
+        choice = make(impt(count, signed=True)).choose(model, BATCHES, 1)
         assert masked(choice) == set(helpful[:count])
     assert masked(make("impt-2").choose(model, BATCHES, 1)) != set(helpful[:2])
 
@@ -127,7 +132,7 @@ def test_impt_by_batch_or_token_ranks_by_their_sizes(model, slopes, unit):
             sizes = sum(part.abs().sum(1) for part in tokens)
         order = sizes.argsort(descending=True).tolist()
         for count in (1, 4, 9, 13):
-            choice = make(f"impt-{count}-{unit}").choose(model, batches, 1)
+            choice = make(impt(count, unit=unit)).choose(model, batches, 1)
             assert masked(choice) == set(order[:count])
         torch.testing.assert_close(choice.first_pass.importance, sizes / 3, atol=1e-7, rtol=1e-6)
         assert (abs(sizes - slopes.abs().sum(0)) > 0.01).any()  # some do cancel
@@ -140,25 +145,25 @@ def test_impt_by_position_ranks_as_the_measured_importance_does(model):
     (batch,) = in_order(TEXT, 10**6, torch.device("cpu"))
     order = (-measured).argsort(kind="stable").tolist()
     for count in (1, 5, 11):
-        choice = make(f"impt-{count}-position", smoothing=0).choose(model, [batch], 1)
+        choice = make(impt(count, unit="position"), smoothing=0).choose(model, [batch], 1)
         assert masked(choice) == set(order[:count])
 
 
-UNITS = ["", "-batch", "-position", "-token", "-signed", "-ema0.5"]
+UNITS = [{"unit": unit} for unit in ("sentence", "batch", "position", "token")]
 
 
-@pytest.mark.parametrize("suffix", UNITS)
-def test_a_first_pass_adds_up_the_slopes_of_single_sentences(model, slopes, suffix):
+@pytest.mark.parametrize("keys", [*UNITS, {"signed": True}, {"decay": 0.5}])
+def test_a_first_pass_adds_up_the_slopes_of_single_sentences(model, slopes, keys):
     """By differences, and sentence by sentence through `sentence_slopes`; whatever ranks."""
-    first = make(f"impt-4{suffix}").choose(model, BATCHES, 1).first_pass
+    first = make(impt(4, **keys)).choose(model, BATCHES, 1).first_pass
     alone = [sentence_slopes(model, collate(TEXT, [n]), SMOOTHING)[0][0] for n in range(3)]
     for rows, close in ((slopes, 1e-7), (torch.stack(alone), 1e-12)):
         torch.testing.assert_close(first.slopes, rows.sum(0), atol=close, rtol=1e-6)
         torch.testing.assert_close(first.squares, rows.square().sum(0), atol=close, rtol=1e-6)
     assert first.sentences == 3
-    expected = {"": slopes.abs().mean(0), "-signed": -slopes.mean(0)}
-    if suffix in expected:
-        torch.testing.assert_close(first.importance, expected[suffix], atol=1e-7, rtol=1e-6)
+    expected = {"sentence": slopes.abs().mean(0), True: -slopes.mean(0)}
+    for value in expected.keys() & keys.values():
+        torch.testing.assert_close(first.importance, expected[value], atol=1e-7, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["enc_self", "dec_self", "dec_enc"])
@@ -169,14 +174,14 @@ def test_a_spared_kind_is_never_masked(model, slopes, kind):
     others = [position for position in order if heads[position].kind != kind]
     assert others != order[: len(others)]
     for count in (0, 1, 5, len(others)):
-        choice = make(f"impt-{count}-spare_{kind}").choose(model, BATCHES, 1)
+        choice = make(impt(count, exclude_kind=kind)).choose(model, BATCHES, 1)
         assert masked(choice) == set(others[:count])
-        held = make(f"impt-{count}-spare_{kind}-held3").choose(model, BATCHES, 3)
+        held = make(impt(count, exclude_kind=kind, warmup_mask_updates=3)).choose(model, BATCHES, 3)
         assert len(masked(held)) == count and masked(held) <= set(others)
 
 
 def test_heads_are_held_masked_in_the_first_updates_and_measured_all_the_same(model):
-    rule, sampler = make("impt-4-ema0.9-p0.3"), make("impt-4-ema0.9-p0.3-held5")
+    rule, sampler = make("impt-4-p0.3-ema0.9"), make("impt-4-p0.3-ema0.9-held5")
     found = [sampler.choose(model, BATCHES, update) for update in range(1, 31)]
     held = masked(found[0])
     assert len(held) == 4 and all(masked(choice) == held for choice in found[:5])
@@ -196,7 +201,7 @@ def test_which_heads_are_held_follows_the_seed_alone(monkeypatch):
         return masked(make(name, seed).choose(None, BATCHES, 1))
 
     drawn = [held("impt-4-held2", seed) for seed in range(400)]
-    assert drawn[7] == held("impt-4-held200", 7) == held("impt-4-signed-p0.5-held1", 7)
+    assert drawn[7] == held("impt-4-held200", 7) == held("impt-4-p0.5-signed-held1", 7)
     often = np.array([[head in each for head in range(HEADS)] for each in drawn]).mean(0)
     assert near(often, 4 / 17, 400)
 
@@ -216,10 +221,10 @@ def test_updates_before_masking_begins_and_the_average_over_updates(model):
         for importance in (0.75 * 0.25 * first + 0.25 * second, second)
     )
     count = next(n for n in range(1, HEADS) if set(averaged[:n]) != set(latest[:n]))
-    chooser = make(f"impt-{count}-ema0.75-held1-after3")
+    chooser = make(impt(count, decay=0.75, warmup_mask_updates=1, start_update=3))
     choices = [chooser.choose(model, BATCHES[:1], update) for update in (1, 2, 3, 4)]
     assert all(c.masked == [False] * HEADS and c.first_pass is None for c in choices[:3])
-    held = make(f"impt-{count}-held1").choose(model, BATCHES, 1)
+    held = make(impt(count, warmup_mask_updates=1)).choose(model, BATCHES, 1)
     assert choices[3].first_pass and masked(choices[3]) == masked(held)
     assert masked(chooser.choose(model, BATCHES[1:], 5)) == set(averaged[:count])
 
@@ -230,23 +235,23 @@ def found(importance):
 
 
 @pytest.mark.parametrize(
-    ("rest", "suffix"), [(1, ""), (3, ""), (2, "-signed"), (2, "-spare_dec_self")]
+    ("rest", "keys"), [(1, {}), (3, {}), (2, {"signed": True}), (2, {"exclude_kind": "dec_self"})]
 )
-def test_heads_rest_after_they_were_masked(model, slopes, rest, suffix):
+def test_heads_rest_after_they_were_masked(model, slopes, rest, keys):
     """The weights stay, so each update masks the next heads of one ranking, then the first again.
 
     Signed, 4 heads at a time: where harmful heads alone are left, fewer are masked, and none.
     """
-    score = -slopes.mean(0) if suffix == "-signed" else slopes.abs().mean(0)
-    spared = {at for at, head in enumerate(GRID.heads()) if f"-spare_{head.kind}" == suffix}
+    score = -slopes.mean(0) if "signed" in keys else slopes.abs().mean(0)
+    spared = {at for at, head in enumerate(GRID.heads()) if head.kind in keys.values()}
     order = [h for h in score.argsort(descending=True).tolist() if h not in spared]
     order = [h for h in order if score[h] > 0]
-    assert 4 < len(order) < HEADS if suffix else len(order) == HEADS
+    assert 4 < len(order) < HEADS if keys else len(order) == HEADS
     blocks = [set(order[4 * block : 4 * block + 4]) for block in range(rest + 1)]
-    sampler = make(f"impt-4{suffix}-rest{rest}-after10")
+    sampler = make(impt(4, **keys, cooldown_updates=rest, start_update=10))
     found = [masked(sampler.choose(model, BATCHES, 11 + number)) for number in range(3 * rest + 3)]
     assert found == 3 * blocks
-    assert masked(make(f"impt-4{suffix}").choose(model, BATCHES, 12)) == blocks[0]
+    assert masked(make(impt(4, **keys)).choose(model, BATCHES, 12)) == blocks[0]
 
 
 def test_equal_importances_are_masked_in_flat_order(monkeypatch):
@@ -305,5 +310,5 @@ def test_updates_that_mask_are_counted_as_training_masks(model, name):
     masks = [bool(masked(chooser.choose(model, BATCHES, update))) for update in range(1, 25)]
     found = [sum(masks[:3]), sum(masks[3:6]), sum(masks[6:12]), sum(masks[12:])]
     assert 0 < sum(found) < 24
-    run, lengths = RunSettings.model_validate(name), np.diff(ends, prepend=0)
+    run, lengths = RUNS[name], np.diff(ends, prepend=0)
     assert masking_updates(run, 3, ends, lengths).tolist() == found

@@ -6,11 +6,11 @@ import re
 import pytest
 import torch
 from head_masks import make_mask
+from named_runs import RUNS
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads.importance import batch_importance, sentence_slopes
 from headcount.model.loss import summed_loss
@@ -78,7 +78,8 @@ def differing(one, other):
 def test_f06_masking_no_head_is_the_baseline_to_the_last_bit(make):
     """So the first pass of Impt disturbs neither weights, moments, averages nor dropout."""
     ends = {}
-    for run in ("baseline", "random-0", "impt-0", "impt-0-ema0.9"):
+    none = ("random-0", "random-0-rescaled-sentence-v", "drophead-0", "impt-0", "impt-0-ema0.9")
+    for run in ("baseline", *none):
         trainer = make(run)  # seeds dropout
         trainer.fit()
         ends[run] = state_of(trainer)
@@ -120,13 +121,33 @@ def test_heads_that_are_always_masked_learn_nothing(make, name):
     }
 
 
+def test_every_sentence_is_trained_with_its_own_row(make, seen):
+    """In the order of the batches. masks.csv has the shares of sentences, averaged over updates."""
+    trainer = make("drophead-0.4", accumulate=2, peak_lr=1e-12)
+    trainer.fit()
+    mask = make_mask("drophead-0.4", trainer.model.grid, trainer.settings)
+    masked = []
+    for update in range(7):
+        batches = [collate(TEXT, ids) for ids, *_ in seen[2 * update :][:2]]
+        choice = mask.choose(None, batches, update + 1)
+        assert torch.equal(
+            choice.multiplier, torch.cat([row for _, row, _ in seen[2 * update :][:2]])
+        )
+        masked.append(choice.masked)
+    rows = rows_of(trainer, MASK_COLUMNS, trainer.progress.masks)
+    for at, (start, stop) in enumerate([(0, 3), (3, 6), (6, 7)]):
+        expected = torch.tensor(masked[start:stop]).mean(0)
+        found = [row["masked"] for row in rows[9 * at : 9 * at + 9]]
+        assert found == pytest.approx(expected.tolist())
+
+
 @pytest.mark.parametrize("name", ["random-4", "impt-4"])
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulate):
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()
     assert len(seen) == 7 * accumulate
-    run, grid = RunSettings.model_validate(name), trainer.model.grid
+    run, grid = RUNS[name], trainer.model.grid
     sampler = make_head_mask(run, grid, trainer.settings, 2)
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]
@@ -209,7 +230,7 @@ def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make
     with torch.no_grad():
         trainer.model.own_src_embedding.weight[4, 3] = math.inf
     before = {name: weight.detach().clone() for name, weight in trainer.weights.items()}
-    told = "update 1: the loss of the first pass is nan, expected a finite number; no weight was"
+    told = "update 1: the loss of the first pass is nan, expected a finite number"
     with pytest.raises(UserError, match=told):
         trainer.fit()
     assert differing(before, trainer.weights) == set()
@@ -241,10 +262,10 @@ def test_f37_nothing_has_changed(tmp_path, monkeypatch, name, average):
         return summed_loss(model, batch, *others) * (math.nan if len(batches) == 2 else 1)
 
     monkeypatch.setattr(train_module, "summed_loss", bad_at_last)
-    pairs = "update 3: the loss is nan, .* Training pairs of this update: "
+    pairs = "update 3: the loss is nan, .* look at lines "
     with pytest.raises(UserError, match=pairs) as told:
         trainer._update()
-    named = re.search(r"this update: \[(.*?)\]", str(told.value))[1]
+    named = re.search(r"at lines \[(.*?)\]", str(told.value))[1]
     assert [int(pair) - 1 for pair in named.split(", ")] == batches[1].indices != batches[0].indices
     after = trainer.snapshot().tensors
     assert len(kept) > 100 and all(torch.equal(after[key], kept[key]) for key in kept)

@@ -1,27 +1,25 @@
 """Several processes that train one model make what one process makes."""
 
 import os
-import platform
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
+from named_runs import run_flag
 from project_copy import ROOT
 from small_run import GATES, MODEL, TRAIN, outcome, segment
 from warm_python import clients
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import TrainSettings
 from headcount.training.processes import (
-    _require_own_gpus,
     add_up,
     agree,
     is_first,
@@ -30,7 +28,7 @@ from headcount.training.processes import (
 )
 
 COLD = (sys.executable,)
-IMPORTANT = ["--run", "impt-3-signed-ema0.5-rest1"]
+IMPORTANT = run_flag("impt-3-signed-ema0.5-rest1")
 
 
 @dataclass(frozen=True)
@@ -93,23 +91,6 @@ def test_another_number_of_processes_than_were_started(monkeypatch):
         pass
 
 
-def test_processes_of_one_gpu_are_refused(monkeypatch):
-    """All of them, also the one whose GPU is its own. Another machine's is another GPU."""
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    properties = SimpleNamespace(uuid="1")
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
-    monkeypatch.setattr(platform, "node", lambda: "b")
-    for gpus in (["a 1", "a 2", "b 1"], ["a 1", "a 1", "b 1"]):
-        store = torch.distributed.HashStore()
-        for rank, gpu in enumerate(gpus):
-            store.set(f"gpu{rank}", gpu)
-        if len(set(gpus)) == 3:
-            _require_own_gpus(store, 2, 3)
-            continue
-        with pytest.raises(EnvironmentFault, match="expected 3 GPUs, found 2"):
-            _require_own_gpus(store, 2, 3)
-
-
 @pytest.fixture(scope="module")
 def bpe(tmp_path_factory) -> Path:
     return segment(tmp_path_factory.mktemp("text"))
@@ -127,16 +108,17 @@ WILD["keep_updates"] = []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["importance", "random", "patience", "gates"])
+@pytest.mark.parametrize("kind", ["importance", "random", "drophead", "patience", "gates"])
 def test_two_processes_make_the_bytes_of_one(bpe, alone, tmp_path, kind):
     """Two batches an update: the sum of two numbers is the same in either order."""
     train = TRAIN.model_copy(update=WILD if kind == "patience" else {})
-    run = ["--run", "random-3-rest1"] if kind == "random" else IMPORTANT
+    names = {"random": "random-3-rest1", "drophead": "drophead-0.4"}
+    run = run_flag(names[kind]) if kind in names else IMPORTANT
     commands = [train_command(bpe, tmp_path / name, *run) for name in ("one", "both")]
     if kind == "gates":
-        train_command(bpe, tmp_path / "start", "--run", "baseline").made(TRAIN)
+        train_command(bpe, tmp_path / "start", *run_flag("baseline")).made(TRAIN)
         start = tmp_path / "start" / "out" / "model"
-        flags = ("--run", "gates-all-l0.05", "--init-from", start, *as_flags(GATES))
+        flags = (*run_flag("gates-all-l0.05"), "--init-from", start, *as_flags(GATES))
         commands = [replace(each, script="prune.py", flags=flags) for each in commands]
     one = alone if kind == "importance" else commands[0].made(train)
     assert commands[1].made(two(train)) == one
@@ -153,7 +135,7 @@ def test_two_processes_with_four_batches_each_agree_but_for_rounding(bpe, tmp_pa
     long = long.model_copy(update={"keep_updates": [], "dev_interval": 3})
     losses = []
     for name, train in (("one", long), ("both", two(long))):
-        found = train_command(bpe, tmp_path / name, "--run", "random-4").made(train)
+        found = train_command(bpe, tmp_path / name, *run_flag("random-4")).made(train)
         losses += [float(row.split(",")[3]) for row in found["curve"][1:]]
     assert losses[2:] == pytest.approx(losses[:2], rel=1e-6)
 
@@ -221,7 +203,7 @@ def test_a_signal_to_either_stops_both_and_both_go_on(bpe, long_alone, tmp_path)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_one_that_is_killed_ends_the_others_with_a_line(bpe, tmp_path):
-    command = train_command(bpe, tmp_path / "run", "--run", "baseline")
+    command = train_command(bpe, tmp_path / "run", *run_flag("baseline"))
     process = command.start(two(LONG))
     wait_for(command, "update 14/", process)
     os.kill(others_of(process)[0], signal.SIGKILL)
@@ -233,7 +215,7 @@ def test_one_that_is_killed_ends_the_others_with_a_line(bpe, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_none_outlives_the_first(bpe, tmp_path):
-    command = train_command(bpe, tmp_path / "run", "--run", "baseline")
+    command = train_command(bpe, tmp_path / "run", *run_flag("baseline"))
     process = command.start(two(LONG))
     wait_for(command, "update 14/", process)
     (other,) = others_of(process)
@@ -263,7 +245,7 @@ SHORT = TrainSettings(updates=6, batch_tokens=150, warmup_updates=2, dev_interva
 def train(bpe: Path, folder: Path, cores: set[int], **variables: str) -> dict:
     """What a training writes that may use these cores and sees these variables."""
     folder.mkdir()
-    flags = [*as_flags(MODEL), *as_flags(SHORT), "--bpe", bpe, "--run", "impt-3", "--seed", "3"]
+    flags = [*as_flags(MODEL), *as_flags(SHORT), "--bpe", bpe, *run_flag("impt-3"), "--seed", "3"]
     command = [sys.executable, ROOT / "scripts" / "train.py", *flags, "--out", "out"]
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)

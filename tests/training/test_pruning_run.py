@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from named_runs import RUNS, run_flag
 from script_runner import run_script
 from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
 
@@ -14,7 +15,6 @@ from headcount.base.errors import EnvironmentFault
 from headcount.base.files import read_json, write_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import SubsetSettings
 from headcount.data.batches import collate
 from headcount.model import machine
@@ -28,7 +28,6 @@ from headcount.training.optimiser import ADAM
 from headcount.training.pruning_run import PruningRun
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import Session
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -62,9 +61,9 @@ def base(tmp_path_factory):
 
 def pruning(base, name, tmp_path, **changes):
     run, _ = base
-    session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
+    resumable = 3, small_origin({"run": name}), tmp_path / "state", 1e9
     train = run.train.model_copy(update=changes)
-    return PruningRun(PrunedSettings.model_validate(name), PairFolder(run.bpe), train, session)
+    return PruningRun(train, *resumable, RUNS[name], PairFolder(run.bpe))
 
 
 def losses(model, base, multiplier=None):
@@ -75,7 +74,7 @@ def losses(model, base, multiplier=None):
 
 def gates_flags(base, tmp_path, name):
     run, folder = base
-    flags = ["--run", name, "--init-from", folder / "model", "--bpe", run.bpe, "--seed", 3]
+    flags = [*run_flag(name), "--init-from", folder / "model", "--bpe", run.bpe, "--seed", 3]
     flags += ["--out", tmp_path / "out", "--state", tmp_path / "state"]
     return [*flags, *as_flags(run.train), *as_flags(GATES)]
 
@@ -139,7 +138,7 @@ def test_gates_from_none_held_open_are_a_plain_training_to_the_last_bit(base, tm
     # Every draw is 1, and nothing moves log α: no slope where a gate is cut off, and no penalty.
     held_open = GATES.model_copy(update={"updates": 4, "init": 100.0})
     fresh = pruning(base, f"gates-{scope}-l0-from-none", tmp_path, updates=6, **lengths)
-    fresh.finish_gates(UNEVEN, held_open, tmp_path / "gates")
+    fresh.finish(UNEVEN, tmp_path / "gates", gates=held_open)
     expected = load_weights(tmp_path / "plain" / "model" / "last.safetensors")
     weights = load_weights_of(tmp_path / "gates")
     assert weights.keys() == expected.keys()
@@ -151,7 +150,7 @@ def test_gates_from_none_held_open_are_a_plain_training_to_the_last_bit(base, tm
 
 def test_a_penalty_closes_gates_of_a_model_that_was_never_trained(base, tmp_path):
     name, out = "gates-enc_self-l1000-from-none", tmp_path / "out"
-    flags = ["--run", name, "--bpe", base[0].bpe, "--seed", 3, "--out", out]
+    flags = [*run_flag(name), "--bpe", base[0].bpe, "--seed", 3, "--out", out]
     flags += ["--state", tmp_path / "state", *as_flags(UNEVEN), *as_flags(base[0].train)]
     flags += as_flags(FAST.model_copy(update={"updates": 6}))
     assert run_script("prune", flags) == 0
@@ -185,7 +184,7 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(
     monkeypatch.setitem(ADAM, "eps", 1e-3)
     recipe = {"updates": 6, "dev_interval": 3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
-    scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
+    scratch.finish(UNEVEN, tmp_path, folder / "heads.csv")
     whole = scratch.fresh_model(UNEVEN)
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
     states = StateStore(tmp_path / "masked", {"run": "masked"}, 1e9)
@@ -209,7 +208,7 @@ def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
     _, folder = base
 
     def kept(name, seed=1):
-        run = PrunedSettings.model_validate(name)
+        run = RUNS[name]
         ranks = read_head_values(folder / "importance.csv", "importance", GRID)
         return as_many_heads(run, folder / "heads.csv", GRID, ranks, seed).tolist()
 
@@ -317,18 +316,19 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     write_head_values(tmp_path / "importance.csv", GRID, {"importance": range(9)})
     write_json(tmp_path / "importance.json", {"weights": "0" * 64})
     anothers = [*hand, "--importance", tmp_path / "importance.csv", "--keep", 3]
-    names = ["gates-all-l-1", "gates-decoder-l1", "ranked-gates-all-l1", "subset-all-k10"]
-    names += ["gates-all-l1-from-none"]
-    cases = [("prune", ["--run", name, *common], name) for name in names]
+    names = ["ranked-gates-all-l1", "subset-all-k10", "gates-all-l1-from-none"]
+    cases = [("prune", [*run_flag(name), *common], name) for name in names]
+    wrong = {"gates-all-l1": "--run: ", "{method: gates, lambda: -1}": "--run: lambda: "}
+    cases += [("prune", ["--run", run, *common], part) for run, part in wrong.items()]
     none = ["--init-from", tmp_path / "none"]
-    drawn = ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"]
-    wild = ["--run", "scratch-gates-all-l1", *scratch, "--kept", tmp_path / "wild.csv"]
-    fresh = ["--run", "gates-all-l1", *scratch]
+    drawn = [*run_flag("drawn-gates-all-l1"), *common, "--kept", tmp_path / "other.csv"]
+    wild = [*run_flag("scratch-gates-all-l1"), *scratch, "--kept", tmp_path / "wild.csv"]
+    fresh = [*run_flag("gates-all-l1"), *scratch]
     cases += [
-        ("prune", ["--run", "gates-all-l1", *common, *none], "none/model.json"),
-        ("prune", ["--run", "gates-all-l1", *common, *kept], "gates-all-l1"),
+        ("prune", [*run_flag("gates-all-l1"), *common, *none], "none/model.json"),
+        ("prune", [*run_flag("gates-all-l1"), *common, *kept], "gates-all-l1"),
         ("prune", fresh, "gates-all-l1"),
-        ("prune", ["--run", "ranked-gates-all-l1", *common, *kept], "--importance"),
+        ("prune", [*run_flag("ranked-gates-all-l1"), *common, *kept], "--importance"),
         ("prune", drawn, "other.csv"),
         ("prune", wild, "wild.csv"),
         ("remove", [*hand, *kept, "--keep", 3], "--keep"),
@@ -350,5 +350,5 @@ def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypa
     monkeypatch.setattr(Trainer, "_update", exhaust)
     pruned = pruning(base, "gates-all-l0.3", tmp_path)
     with pytest.raises(EnvironmentFault, match=r"train\.batch_tokens 150 .*such as to 75, or take"):
-        pruned.finish_gates(ModelFolder(base[1] / "model"), SHORT, tmp_path / "out")
+        pruned.finish(ModelFolder(base[1] / "model"), tmp_path / "out", gates=SHORT)
     assert not (tmp_path / "out").exists()

@@ -18,7 +18,7 @@ from damage import flip
 from small_run import SmallRun, outcome, segment
 from tqdm import tqdm
 
-from headcount.base.errors import EnvironmentFault, Interrupted
+from headcount.base.errors import Interrupted, UserError
 from headcount.base.files import read_json
 from headcount.training import states
 
@@ -164,7 +164,7 @@ def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_
 
     with monkeypatch.context() as patched:
         patched.setattr(Trainer, "_update", update_and_delete)
-        with pytest.raises(EnvironmentFault, match=r"kept/5\.safetensors: the weights of update 5"):
+        with pytest.raises(UserError, match=r"kept/5\.safetensors: the weights of update 5"):
             run.finish(tmp_path / "out", tmp_path / "state")
     assert not (tmp_path / "out").exists()
     run.finish(tmp_path / "out", tmp_path / "state")

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from named_runs import RUNS
 from small_models import UNEVEN, make_settings
 
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.training.learnt_mask import HeadSubset
@@ -20,7 +20,7 @@ TUNING = LENGTHS.fine_tuning(TrainSettings(batch_tokens=14))
 
 
 def make_subset(name="subset-all-k5", seed=2, tuning=TUNING, **changes):
-    run = PrunedSettings.model_validate(name)
+    run = RUNS[name]
     return HeadSubset(run, GRID, SubsetSettings(**changes), tuning, seed)
 
 

@@ -9,7 +9,7 @@ from project_copy import ProjectCopy, planned, ran
 from shared_results import QUIET, leave_figures_empty
 from small_bert import WORDS, pairs, save_bert, write_pairs
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 
 CORPUS = """
 small:
@@ -87,16 +87,6 @@ def test_classifiers_alone_are_an_experiment_of_both_engines(copy):
 
 
 HUB = "classifiers: {models: {bert: {hub: a/b, revision: %s}}}" % ("0a" * 20)
-
-
-def test_a_missing_library_is_refused_before_the_first_job_and_not_in_a_dry_run(
-    plan_of, monkeypatch
-):
-    monkeypatch.setattr("plan.own_files.find_spec", lambda name: None)
-    plan = plan_of(HUB, dry=True)
-    assert plan.classifiers.fine_tuned == ["bert"] and plan.classifiers.corpora == ["multinli"]
-    with pytest.raises(EnvironmentFault, match=r"no transformers and no .*install -e '\.\[bert"):
-        plan_of(HUB)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ gates: {updates: 10, warmup_updates: 2, dev_interval: 5}
 """
 TUNED = """
 title: The same, fine-tuned
-runs: [baseline, impt-6]
+runs: [baseline, {method: importance, heads: 6}]
 """
 MEASURED = {"importance": 1, "relevance": 1, "roles": 1, "masking": 1}
 SEEN = ("general", "headmask", "voita_roles", "atlas", "claims", "cost", "report")
@@ -210,18 +210,17 @@ def test_a_new_or_changed_file_of_a_pinned_model_is_refused(
 
 
 def test_segment_gets_the_models_names_of_languages(import_of, folder):
-    coded = import_of(models=MODEL + "  codes: {art: deu_Latn, fr: fra_Latn}\n").imported
-    assert coded.code_flags({"pair": PAIR}) == ["--tgt-code", "deu_Latn"]
-    plain = import_of().imported
-    assert plain.code_flags({"pair": PAIR}) == []
+    coded = import_of(models=MODEL + "  codes: {art: deu_Latn, fr: fra_Latn}\n")
+    assert coded.code_flags({"pair": PAIR})[4:] == ["--tgt-code", "deu_Latn"]
+    plain = import_of()
+    assert plain.code_flags({"pair": PAIR})[4:] == []
     assert plain.manifests == coded.manifests  # the files are the same
 
 
 def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(import_of, folder):
     for name in ("source.spm", "pytorch_model.bin", "model.py"):
         (folder / name).touch()
-    imported = import_of().imported
-    source = imported.source("own_small")
+    (source,) = import_of().imported.sources.values()
     assert source.own == [f"own/marian/{name}" for name in (*HERE, "source.spm")]  # no code
     (folder / "vocab.json").touch()
-    assert imported.source("own_small").manifest == source.manifest
+    assert import_of().imported.manifests[0] == source.manifest

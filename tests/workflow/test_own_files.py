@@ -76,7 +76,7 @@ def test_a_plan_alone_needs_no_file_of_ones_own(own, capsys, tmp_path):
 def test_x11_a_missing_file_of_ones_own_is_refused_unless_nothing_needs_it(own, capsys, tmp_path):
     plan = own()
     (tmp_path / "own/train.ja").rename(tmp_path / "own/trian.ja")
-    message = "own/train.ja: expected a file of your own, found none; nearest: own/trian.ja; "
+    message = "own/train.ja: expected a file of your own, found none; "
     message += "correct the path in config/corpora.yaml, or put the file there"
     with pytest.raises(UserError, match=message):
         own()
@@ -151,9 +151,7 @@ def test_f53_a_missing_jieba_is_refused_before_any_job_and_not_in_a_dry_run(own,
     own("mine.ko-en", JIEBA)
     own(pair)
     own(pair, JIEBA, dry=True)
-    with pytest.raises(
-        EnvironmentFault, match=r"bpe.unsegmented_scripts: jieba finds the words of Chinese"
-    ):
+    with pytest.raises(EnvironmentFault, match=r"bpe\.unsegmented_scripts: jieba"):
         own(pair, JIEBA)
     Path("config/corpora.yaml").write_text(f"{OWN}  pretokenised: true\n")
     own(pair, JIEBA)  # words stand between spaces

@@ -1,4 +1,4 @@
-"""Columns of result files in the reference, against the modules that write them."""
+"""Columns of result files in the reference, against declarations and real files."""
 
 import csv
 import re
@@ -26,10 +26,9 @@ def unexplained(explained: set[str], columns) -> set[str]:
     return {column for column in columns if not {column, short[column]} & explained}
 
 
-def test_every_column_of_results_has_a_meaning(page, explained):
-    columns = {column for written in page.WRITTEN.values() for column in written}
-    columns |= {column for kind in INPUTS.values() for column in kind.columns}
-    assert len(columns) > 60 and unexplained(explained, columns) == set()
+def test_every_column_of_results_has_a_meaning(explained):
+    columns = {column for kind in INPUTS.values() for column in kind.columns}
+    assert len(columns) > 50 and unexplained(explained, columns) == set()
 
 
 def test_no_meaning_is_of_a_column_that_nothing_writes(explained):
@@ -52,4 +51,4 @@ def test_real_files_have_the_columns_that_the_page_names(page, explained, origin
         named = [re.sub(r"(?<=_)\d+$", "<share>", column) for column in columns]
         named = [re.sub(r"^(enc_self|dec_self|dec_enc)(?=$|_)", "<kind>", name) for name in named]
         assert not unexplained(explained, named), path
-        assert all(list(page.columns(kind)) == columns for kind in kinds), path
+        assert all(set(kind.columns) <= set(columns) for kind in kinds), path

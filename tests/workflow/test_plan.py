@@ -12,7 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
-from headcount.base.settings.training_runs import BASELINE, RunSettings, label
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
 IMPT = RunSettings(method="importance", heads=6)
@@ -53,8 +53,8 @@ def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
     for name, pairs in (("multi30k_3k", "3000"), ("multi30k_10k", "10000")):
         assert plan.raw.of(f"{name}.en-de") == whole  # one download
         train = {"pair": f"{name}.en-de", "split": "train"}
-        assert plan.raw.draw(train) == ["--draw", pairs, "1"]
-        assert plan.raw.draw(train | {"split": "dev"}) == []
+        assert plan.split_flags(train)[4:] == ["--draw", pairs, "1"]
+        assert plan.split_flags(train | {"split": "dev"})[4:] == []
         assert plan.tests(train) == plan.tests({"pair": "multi30k.en-de"})
 
 
@@ -162,7 +162,7 @@ def test_a_comparison_is_made_where_there_is_something_to_compare(
         outputs = chapters_of(monkeypatch, plan)
         assert any(name in page for page in outputs.pages()) == made
         files = [outputs.inputs(chapter).get(kind, []) for chapter in outputs.chapters]
-        assert any(label(other) in path for paths in files for path in paths) == made
+        assert any(other.label in path for paths in files for path in paths) == made
 
 
 def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
@@ -192,7 +192,7 @@ def test_a_scratch_run_has_the_dropout_of_its_start(plan, monkeypatch):
     ]
     change(plan, runs=[BASELINE, dropped], pruned=scratch)
     plan.pruning = load(monkeypatch, "plan.pruning").Pruning(plan.layout, plan.settings)
-    flags = [plan.scratch_flags({"run": label(run)}) for run in scratch]
+    flags = [plan.scratch_flags({"run": run.label}) for run in scratch]
     assert [f[f.index("--dropout") + 1] for f in flags] == ["0.2", "0.0"]
 
 
@@ -203,7 +203,7 @@ model: {preset: tiny}
 train: {updates: 1000, warmup_updates: 10, keep_updates: [30, 500, 1000]}
 importance: {sentences: 30}
 ablation:
-  runs: [{method: random, share: 12.5%}]
+  runs: [random-6]
   updates: [30, 1000]
   steps: 4
 """

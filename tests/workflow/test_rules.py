@@ -81,10 +81,9 @@ def test_files_of_rules_that_measure_heads_are_among_everything(loaded):
 def test_every_rule_has_a_script_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
     made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
-    made_by |= {name: (name, made_by[name][1]) for name in ("claims", "cost")}
-    shared = {"pruned_roles": "roles", "loss_change": "importance"} | dict.fromkeys(
-        PRUNING, "prune"
-    )
+    shared = {"pruned_roles": "roles", "loss_change": "importance"}
+    shared |= dict.fromkeys(PRUNING, "prune")
+    shared |= dict.fromkeys(("fetch_classifier", "fetch_pretrained"), "download")
     for name, rule in rules.items():
         script, outputs = made_by.get(name, (shared.get(name, name), ()))
         assert rule["script"] == f"scripts/{script}.py"

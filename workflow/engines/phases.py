@@ -1,7 +1,4 @@
-"""Phases of an experiment: the jobs that Snakemake plans, by the stages of dvc.yaml.
-
-The outs of a stage alone decide which jobs belong to it.
-"""
+"""Phases of an experiment: the jobs that Snakemake plans, by the outs of the stages in dvc.yaml."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,10 +19,7 @@ Job = dict[str, Any]
 
 
 def planned_jobs(experiment: str) -> list[Job]:
-    """Return rule, shell command, code, inputs and outputs of every job, done or not.
-
-    A dry run of everything announces them.
-    """
+    """Return rule, shell command, code, inputs and outputs of every job, done or not."""
     from snakemake import api
     from snakemake.settings.types import Quietness
 
@@ -123,10 +117,8 @@ def _faults(job: Job, owners: list[Phase]) -> Iterator[str]:
 
 
 def _check_makers(jobs: Iterable[Job], phases: Iterable[Phase]) -> None:
-    """Raise UserError for an input in a phase's folders that no job makes.
-
-    Snakemake plans no job whose own inputs are missing. The phase would remove the job's files.
-    """
+    """Raise UserError for an input that no job makes, and that a phase would remove."""
+    # Snakemake plans no job whose own inputs are missing.
     made = {output for job in jobs for output in job["output"]}
     for job in jobs:
         for path in job["input"]:
@@ -144,6 +136,4 @@ def _paths(stage: dict, *keys: str) -> list[str]:
 
 
 def _covered(path: str, roots: list[str]) -> bool:
-    if ".." in Path(path).parts:
-        return False
-    return any(path == root or path.startswith(f"{root}/") for root in roots)
+    return ".." not in Path(path).parts and any(map(Path(path).is_relative_to, roots))

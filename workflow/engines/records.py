@@ -194,11 +194,7 @@ def freshen(outputs: Iterable[str]) -> None:
 
 
 def forget_states(experiment: str) -> None:
-    """Remove the states of finished trainings whose outputs are on record.
-
-    A finished training keeps copies of its outputs there until then. This also removes states of
-    other settings of the same run and seed.
-    """
+    """Remove the states, of any settings, of finished trainings whose outputs are on record."""
     for copies in sorted(Path(f"results/{experiment}/state").glob("*/*/finished")):
         outputs = [path.as_posix() for path in FinishedSet(copies).outputs()]
         if outputs and finished(outputs):
@@ -262,10 +258,7 @@ def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
 
 
 def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> dict[str, str]:
-    """Adopt records in new packs and of doubtful files. Return rules by packed output.
-
-    A new pack has come by `dvc pull` or `dvc checkout`.
-    """
+    """Adopt records in packs that DVC brought and of doubtful files. Return rules by output."""
     # A writer that was killed leaves a pack whose name begins with a dot.
     packs = sorted(pack_file(experiment, "").parent.glob("[!.]*.json"))
     new = {str(path) for path in packs if not is_as_noted(str(path))}
@@ -283,17 +276,15 @@ def _adopt(experiment: str, doubtful: Sequence[str], files: Sequence[str]) -> di
 def _message(experiment: str, edited: Mapping[str, str], unknown: Sequence[str]) -> str:
     faults = [f"{file}: changed since rule {rule} wrote it" for file, rule in edited.items()]
     faults += [f"{file}: no record says what made it" for file in unknown]
-    lines = [
-        f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:",
-        f"  {listed(faults)}",
-        "Delete a file, and the same command makes it again, with all that depends on it; "
-        f"snakemake --cores all --config experiment={experiment} -- FILE makes it alone. Keep a "
-        "version of your own under another name. "
-        "After a change of branch or commit: dvc checkout.",
-    ]
-    if unknown:
-        lines.append(
-            "Was .snakemake lost, and are the files right? Then snakemake --touch --forceall "
-            f"--cores 1 --config experiment={experiment}"
-        )
-    return "\n".join(lines)
+    remedy = (
+        "Was .snakemake lost, and are the files right? Then snakemake --touch --forceall "
+        f"--cores 1 --config experiment={experiment}"
+    )
+    return (
+        f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:\n"
+        f"  {listed(faults)}\n"
+        "Delete a file, and the same command makes it again, with all that depends on it. Keep a "
+        "version of your own under another name. After a change of branch or commit: dvc checkout."
+        + f"\n{remedy}"
+        * bool(unknown)
+    )

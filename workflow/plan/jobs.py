@@ -14,17 +14,8 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 Values = dict[str, list[Any]]
 
 
-def measuring(plan: Plan, rules: Iterable[Any]) -> list[Any]:
-    """Return the rules whose first output is in <heads>: they measure all trained models."""
-    heads = plan.layout.run("heads")
-    return [rule for rule in rules if rule.output and rule.output[0].startswith(heads)]
-
-
 def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
-    """Yield the name of every rule for pairs, with a list of values for each of its wildcards.
-
-    The jobs are the product of the lists. A rule may come several times.
-    """
+    """Yield every rule for pairs, once or more, and lists of values: its jobs are their product."""
     runs, pairs = _runs(plan), _pairs(plan)
     for rule in rules:
         names = rule.wildcard_names
@@ -119,7 +110,7 @@ def complete(rules: Iterable[Any], all_jobs: Iterable[tuple[str, Values]]) -> No
         params = dict(rule.params.items())
         script = params.get("script", f"scripts/{rule.name}.py")
         CODE[rule.name] = params.get("code") or code(script)
-        missing = {"script": script, "code": CODE[rule.name]}
+        missing = {"script": script, "code": CODE[rule.name], "settings": [], "more": []}
         rule.set_params(**{name: value for name, value in missing.items() if name not in params})
         # Snakemake documents none of these setters. They are tested with 9.27.1: without one of
         # them every plan fails, and with it tests/workflow/test_rules.py.
@@ -140,45 +131,22 @@ def _job(rule: Any) -> str:
     return ".".join(parts) or rule.name
 
 
-def folders(files: Iterable[str]) -> list[str]:
-    """Return the folders of these files, each once."""
-    return list(dict.fromkeys(str(Path(file).parent) for file in files))
-
-
-def folder_above(file: str) -> Callable[..., str]:
-    """Return a function for the folder below which a job's first output is `file`."""
-
-    def folder(wildcards, output) -> str:
-        return output[0].removesuffix(f"/{file}")
-
-    return folder
-
-
 def given(*names: str) -> Callable[..., list[str]]:
-    """Return a function for wildcards and inputs by their names, as flags.
+    """Return a function for wildcards, inputs and outputs by their names, as flags.
 
-    `model/` gives the folder of the input `model`, or the folders of its files. A name without
-    files gives no flag.
+    `model/` gives the folders of the files of `model`, each once. A name without files gives no
+    flag. An output has precedence over an input of its name.
     """
 
-    def flags(wildcards, input) -> list[str]:
-        known = dict(input.items()) | dict(wildcards.items())
+    def flags(wildcards, input, output) -> list[str]:
+        known = dict(wildcards.items()) | dict(input.items()) | dict(output.items())
         words: list[str] = []
         for name in names:
             value = known[name.rstrip("/")]
             values = [value] if isinstance(value, str) else list(value)
-            values = folders(values) if name.endswith("/") else values
+            if name.endswith("/"):
+                values = list(dict.fromkeys(str(Path(file).parent) for file in values))
             words += [f"--{name.rstrip('/').replace('_', '-')}", *values] if values else []
         return words
-
-    return flags
-
-
-def made_in(flag: str, *names: str) -> Callable[..., list[str]]:
-    """Return a function for the folders of the outputs as a flag, after the flags of `given`."""
-    read = given(*names)
-
-    def flags(wildcards, input, output) -> list[str]:
-        return [*read(wildcards, input), flag, *folders(output)]
 
     return flags

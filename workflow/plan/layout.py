@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from headcount.base.fingerprint import code, digest
-from headcount.base.folders import DESCRIPTION, WEIGHTS
+from headcount.base.folders import DESCRIPTION, PRETRAINED_SOURCES, WEIGHTS
 from headcount.base.settings.corpora import WORDS, Corpus
+from headcount.base.settings.pretrained import Origin
 from headcount.base.settings.section import parse_pair
 from headcount.base.settings.sources import File
 
@@ -61,6 +62,11 @@ def model_in(run: str) -> dict[str, str]:
     return {"model": f"{run}/model/{DESCRIPTION}", "weights": f"{run}/model/{WEIGHTS}"}
 
 
+def result(path: str) -> dict[str, str]:
+    """Return a table and its facts, as named outputs."""
+    return {"out": f"{path}.csv", "about": f"{path}.json"}
+
+
 def alternatives(names: Iterable[str | int]) -> str:
     """Return a wildcard pattern that matches these names and nothing else."""
     return "|".join(re.escape(str(name)) for name in sorted(names)) or "(?!)"
@@ -71,11 +77,23 @@ class Source:
     """A corpus, a treebank or a model, as one job fetches or generates it."""
 
     name: str
-    script: str  # that fetches or generates it
     entry: str  # all that shapes its files, as JSON
     own: list[str]  # files of one's own that it is a copy of
-    pinned: Mapping[str, str] = field(default_factory=dict)  # their SHA-256 in the settings
+    pinned: Mapping[str, str]  # their SHA-256 in the settings
+    script: str = "download"  # or the one that generates it
     settings: str = "config/corpora.yaml"  # which names it
+
+    @classmethod
+    def of_model(cls, name: str, model: Origin, settings: str) -> "Source":
+        """Return a model of the Hugging Face library."""
+        entry = model.model_dump_json(include={*Origin.model_fields})
+        names = sorted(model.files)
+        if model.path and not names:
+            paths = [p for kind in PRETRAINED_SOURCES for p in Path(model.path).glob(kind)]
+            names = sorted(p.name for p in paths) or ["config.json", "model.safetensors"]
+        own = [f"{model.path}/{file}" for file in names if model.path]
+        pinned = {path: model.files[Path(path).name] for path in own if model.files}
+        return cls(name, entry, own, {k: v for k, v in pinned.items() if v}, settings=settings)
 
     @property
     def recipe(self) -> str:
@@ -109,12 +127,7 @@ class Raw:
         corpus = self._corpora[name]
         entry = json.dumps(corpus.model_dump(exclude=set(WORDS), exclude_none=True))
         script = "synthetic" if corpus.generator else "download"
-        return Source(corpus.of or name, script, entry, *_own(corpus.files()))
-
-    def draw(self, w: Mapping[str, str]) -> list[str]:
-        """Return how many pairs of a split are drawn, and by which seed, as a flag if any are."""
-        rule = self._corpora[parse_pair(w["pair"]).corpus].draw.get(w["split"])
-        return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
+        return Source(corpus.of or name, entry, *_own(corpus.files()), script)
 
     def treebanks(self, w: Mapping[str, str]) -> list[str]:
         """Return the treebanks in the language of a pair's source, in the settings' order."""
@@ -131,19 +144,13 @@ class Raw:
             return self.of(corpus)
         file = tree.model_dump(exclude={"language", "base_url"}, exclude_none=True)
         entry = {"base_url": tree.base_url, "splits": {name: {tree.language: file}}}
-        return Source(corpus, "download", json.dumps(entry), *_own([tree]))
+        return Source(corpus, json.dumps(entry), *_own([tree]))
 
     def at(self, w: Mapping[str, str]) -> Source:
         """Return the source whose folder has the wildcards `w` (corpus, recipe)."""
         trees = (self.of_tree(f"{w['corpus']}.{t}") for t in self._corpora[w["corpus"]].trees or {})
         fitting = (source for source in trees if source.recipe == w["recipe"])
         return next(fitting, self.of(w["corpus"]))
-
-
-def own_folder(folder: str, patterns: Iterable[str], needed: Iterable[str]) -> list[str]:
-    """Return the files of a model's own folder, or the files that it needs if there is none."""
-    paths = [path for pattern in patterns for path in Path(folder).glob(pattern)]
-    return [f"{folder}/{name}" for name in sorted({path.name for path in paths} or {*needed})]
 
 
 def _own(files: Iterable[File]) -> tuple[list[str], dict[str, str]]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from plan.jobs import measuring
 from plan.plan import BASE, Plan
 from snakemake.io import report
 
@@ -19,7 +18,8 @@ class Outputs:
     def __init__(self, plan: Plan, rules: Iterable[Any]):
         """`rules`: Snakemake's rules, some of which measure heads."""
         self._plan = plan
-        self._measures = [Path(rule.output[0]).stem for rule in measuring(plan, rules)]
+        heads, files = plan.layout.run("heads"), [rule.output[0] for rule in rules if rule.output]
+        self._measures = [Path(file).stem for file in files if file.startswith(heads)]
         self._runs = _runs_by_owner(plan)
         self._none = OF_TRAINING if plan.settings.model.frozen else ()
         kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]

@@ -7,7 +7,7 @@ from plan.layout import Layout, Raw, Source, Wildcards
 from plan.own_files import Classifiers, Imported, OwnFiles
 from plan.pruning import Pruning
 
-from headcount.base.folders import ENTAILMENT_PARTS
+from headcount.base.folders import ENTAILMENT_PARTS, SIDES, TRAINING
 from headcount.base.settings.corpora import (
     Corpus,
     ablation_tests,
@@ -27,11 +27,11 @@ from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.heads import RerankSettings
 from headcount.base.settings.runs import labels
 from headcount.base.settings.section import parse_pair
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.words import uses_jieba
 
 CONFIG = Path("config")
-BASE = label(BASELINE)
+BASE = BASELINE.label
 
 
 class Plan:
@@ -67,8 +67,11 @@ class Plan:
         for corpus in self.classifiers.corpora:
             text = self.layout.text(corpus)
             yield self.raw.of(corpus), [f"{text}/{part}.jsonl" for part in ENTAILMENT_PARTS]
-        yield from self.classifiers.sources()
-        yield from self.imported.sources(self.layout)
+        folders = [folder for _, folder in self.classifiers.folders("masking")]
+        for source in self.classifiers.sources.values():
+            yield source, [f"{folder}/classifier_ablation.csv" for folder in folders]
+        for source in self.imported.sources.values():
+            yield source, [f"{self.layout.bpe(pair)}/{TRAINING[-1]}" for pair in self.layout.pairs]
 
     @property
     def manifests(self) -> list[str]:
@@ -89,7 +92,6 @@ class Plan:
 
     def _check_extras(self) -> None:
         """Raise EnvironmentFault where a package is missing that jobs need."""
-        self.classifiers.check_library()
         scripts = self.settings.bpe.unsegmented_scripts
         for corpus, *languages in map(parse_pair, self.settings.pairs):
             for language in languages:  # jieba
@@ -106,7 +108,7 @@ class Plan:
         self.runs = labels(settings.runs)
         self.same_heads = labels([run for run in settings.runs if run.attention_heads is None])
         self.pruned = labels(settings.pruned)
-        self.ablated = labels(ablation.runs)
+        self.ablated = ablation.runs
         self.measured = self.ablated if ablation.measures else []
         self.timed = self.ablated if settings.speed.batch_sizes else []
         self.profiled = self.ablated if ablation.updates else []
@@ -150,9 +152,8 @@ class Plan:
         return ["--entry", self._source(w).entry]
 
     def _source(self, w: Wildcards) -> Source:
-        makers = {"model": self.classifiers.source, "pretrained": self.imported.source}
-        sources = [makers[key](name) for key, name in w.items() if key in makers]
-        return sources[0] if sources else self.raw.at(w)
+        models = self.classifiers.sources | self.imported.sources
+        return models.get(w["corpus"]) or self.raw.at(w)
 
     def baseline_importance(self, w: Wildcards) -> list[str]:
         """Return the head importance of the baseline beside another run."""
@@ -173,9 +174,15 @@ class Plan:
         runs = [run_as_flag(self.pruning.runs[name]) for name in self.pruning.gates_from(w["run"])]
         return [*self.masking_flags(w), "--runs", *runs]
 
-    def run_flag(self, w: Wildcards) -> list[str]:
-        """Return the settings of the run, as a flag."""
-        return ["--run", run_as_flag((self.pruning.trained | self.pruning.runs)[w["run"]])]
+    def run_flags(self, w: Wildcards) -> list[str]:
+        """Return the settings of the run, and the folder of its states, as flags."""
+        run = (self.pruning.trained | self.pruning.runs)[w["run"]]
+        return ["--run", run_as_flag(run), *self.state_flags(w)]
+
+    def state_flags(self, w: Wildcards) -> list[str]:
+        """Return the folder of a run's states as a flag; as no output, it outlives a failed job."""
+        name = f"{w['pair']}.{w['run']}.seed{w['seed']}"
+        return ["--state", f"{self.layout.results}/state/{name}"]
 
     def ablation_flags(self, *names: str) -> Callable[[Wildcards], list[str]]:
         """Return a function for these keys of the ablation section, and the pair's test sets.
@@ -215,14 +222,29 @@ class Plan:
         pair = parse_pair(w["pair"])
         return ["--src-lang", pair.src, "--tgt-lang", pair.tgt]
 
-    def pretokenised(self, w: Wildcards) -> list[str]:
-        """Return a flag if a pair's text needs no tokeniser."""
-        return ["--pretokenised"] if self._is_tokenised(parse_pair(w["pair"]).corpus) else []
+    def split_flags(self, w: Wildcards) -> list[str]:
+        """Return a pair's languages, and how many pairs of a split are drawn, if not all."""
+        rule = self.corpora[parse_pair(w["pair"]).corpus].draw.get(w["split"])
+        draw = ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
+        return [*self.languages(w), *draw]
 
-    def words(self, w: Wildcards) -> list[str]:
-        """Return how the target is split into words, as flags."""
+    def bpe_flags(self, w: Wildcards) -> list[str]:
+        """Return a pair's languages, and a flag if its text needs no tokeniser."""
+        tokenised = self._is_tokenised(parse_pair(w["pair"]).corpus)
+        return [*self.languages(w), *["--pretokenised"] * tokenised]
+
+    def code_flags(self, w: Wildcards) -> list[str]:
+        """Return a pair's languages, and their names in the imported model where these differ."""
+        known = zip(SIDES, parse_pair(w["pair"])[1:], strict=True)
+        codes = {side: self.imported.codes.get(language) for side, language in known}
+        named = [word for k, code in codes.items() if code for word in (f"--{k}-code", code)]
+        return [*self.languages(w), *named]
+
+    def score_flags(self, w: Wildcards) -> list[str]:
+        """Return a pair's test sets, and how the target is split into words."""
         scripts = ["--unsegmented-scripts", self.settings.bpe.unsegmented_scripts]
-        return [*self.pretokenised(w), *scripts]
+        tokenised = self._is_tokenised(parse_pair(w["pair"]).corpus)
+        return [*scripts, *["--pretokenised"] * tokenised, "--tests", *self.tests(w)]
 
     def _is_tokenised(self, corpus: str) -> bool:
         return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None

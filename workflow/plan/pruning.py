@@ -6,7 +6,7 @@ from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.train import TrainSettings
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; benchmarks.headmask_cost: 0.6 to 0.65
@@ -19,11 +19,11 @@ class Pruning:
         """`layout`: the folders of the experiment."""
         self.layout = layout
         self.settings = settings
-        self.trained = {label(run): run for run in settings.runs}
-        self.runs = {label(run): run for run in settings.pruned}
+        self.trained = {run.label: run for run in settings.runs}
+        self.runs = {run.label: run for run in settings.pruned}
         # Names are made once: many jobs ask for those of other runs.
         self._start = {name: run.start for name, run in self.runs.items()}
-        self._gates = {name: label(run.gates_run) for name, run in self.runs.items()}
+        self._gates = {name: run.gates_run.label for name, run in self.runs.items()}
 
     def named(self, *methods: str) -> list[str]:
         """Return the runs made by these methods: gates, scratch, importance, random, subset."""
@@ -47,7 +47,7 @@ class Pruning:
 
     def compared(self) -> list[str]:
         """Return `starts`, and the baseline for random weights, which it began with."""
-        starts = {label(BASELINE) if s == RANDOM_WEIGHTS else s for s in self._start.values()}
+        starts = {BASELINE.label if s == RANDOM_WEIGHTS else s for s in self._start.values()}
         return [name for name in self.trained if name in starts]
 
     def timed(self) -> list[str]:
@@ -58,7 +58,7 @@ class Pruning:
         as the baseline.
         """
         starts = self.compared()
-        whole = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
+        whole = BASELINE.label if BASELINE.label in starts else "".join(starts[:1])
         lost = {n: run for n, run in self.runs.items() if run.lambda_ > 0 or run.heads}
         smaller = [name for name, run in lost.items() if run.method != "scratch"]
         return [whole, *smaller] if starts and self.settings.speed.batch_sizes else []

@@ -3,6 +3,7 @@
 #        rule for each chapter of headcount/analysis/outputs.py; <results>/report.html.
 
 outputs = Outputs(plan, workflow.rules)
+CHAPTER = RUN.replace("script}", "script} {params.chapter}")
 
 for chapter in outputs.chapters:
 
@@ -17,14 +18,12 @@ for chapter in outputs.chapters:
             script="scripts/analysis.py",
             code=code("scripts/analysis.py", *chapter.modules),
             chapter=chapter.name,
-            files=given(*chapter.kinds),
-            settings=outputs.flags(chapter),
-            folder=folder_above(chapter.outputs[0].files[0]),
+            given=given(*chapter.kinds),
+            settings=[*outputs.flags(chapter), "--out", plan.layout.results],
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:
-            "python scripts/analysis.py {params.chapter} {params.files:q} --out {params.folder:q}"
-            " {params.settings:q} > {log:q} 2>&1"
+            CHAPTER
 
 
 made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.name).output]
@@ -33,34 +32,37 @@ made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.
 rule claims:
     """Decide every claim of the papers from the other tables and figures, and files of runs."""
     input:
-        [file for file in made if file.endswith(".csv")],
-        list(outputs.inputs(outputs.claims).values()),
+        outputs=[
+            *(file for file in made if file.endswith(".csv")),
+            *outputs.inputs(outputs.claims).values(),
+        ],
     output:
         outputs.files(outputs.claims),
     params:
-        code=code("scripts/claims.py", *outputs.claims.modules),
-        folder=subpath(output[0], parent=True),
+        script="scripts/analysis.py",
+        code=code("scripts/analysis.py", *outputs.claims.modules),
+        chapter="claims",
+        given=given("outputs"),
+        settings=["--out", plan.layout.results],
     shell:
-        "python scripts/claims.py --results {input:q} --out {params.folder:q} > {log:q} 2>&1"
+        CHAPTER
 
 
 made += rules.claims.output
 
 
 # Benchmarks are no input: they change at every run, and the report would be made again each time.
-rule cost:
+use rule claims as cost with:
     """Tabulate the time and memory of jobs, after all other tables and figures."""
     input:
         made,
     output:
         outputs.files(outputs.cost),
     params:
-        code=code("scripts/cost.py", *outputs.cost.modules),
-        benchmarks=f"{plan.layout.results}/benchmarks",
-        folder=subpath(output[0], parent=True),
-    shell:
-        "python scripts/cost.py --benchmarks {params.benchmarks:q} --out {params.folder:q}"
-        " > {log:q} 2>&1"
+        code=code("scripts/analysis.py", *outputs.cost.modules),
+        chapter="cost",
+        given=[],
+        more=["--benchmarks", f"{plan.layout.results}/benchmarks"],
 
 
 rule report:
@@ -69,12 +71,11 @@ rule report:
         made,
         rules.cost.output,
     output:
-        report("<results>/report.html", category="Page"),
+        out=report("<results>/report.html", category="Page"),
     params:
         code=code("scripts/report.py", *outputs.modules),
-        results=subpath(output[0], parent=True),
-        outputs=outputs.pages(),
-        title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
+        given=given("out"),
+        settings=["--results", plan.layout.results, "--outputs", *outputs.pages()],
+        more=lambda w: [f"--title={plan.settings.title or plan.name}"],  # as it is, braces and all
     shell:
-        "python scripts/report.py --results {params.results:q} --title={params.title:q}"
-        " --outputs {params.outputs:q} --out {output:q} > {log:q} 2>&1"
+        RUN

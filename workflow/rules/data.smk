@@ -10,14 +10,14 @@ rule download:
     input:
         plan.own_files,
     output:
-        "data/raw/{corpus}/{recipe}/manifest.json",
+        out="data/raw/{corpus}/{recipe}/manifest.json",
     wildcard_constraints:
         corpus=alternatives(n for n, corpus in plan.corpora.items() if not corpus.generator),
     params:
+        given=given("corpus", "out"),
         settings=plan.entry_flags,
     shell:
-        "python {params.script} --corpus {wildcards.corpus:q} {params.settings:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        RUN
 
 
 use rule download as synthetic with:
@@ -36,40 +36,35 @@ rule text:
         raw=lambda w: plan.raw.of(w.pair).manifest,
         held_out=each("<text>/{other}.src", other=plan.held_out),
     output:
-        src="<text>/{split}.src",
-        tgt="<text>/{split}.tgt",
+        out_src="<text>/{split}.src",
+        out_tgt="<text>/{split}.tgt",
         counts="<text>/{split}.json",
     resources:
         **needs.text(),
     params:
-        languages=plan.languages,
-        draw=plan.raw.draw,
-        text=plan.section("text"),
+        given=given("raw", "split", "out_src", "out_tgt", "counts", "held_out"),
+        settings=plan.section("text"),
+        more=plan.split_flags,
     shell:
-        "python scripts/text.py --raw {input.raw:q} {params.languages:q}"
-        " --split {wildcards.split:q} {params.draw} --out-src {output.src:q} --out-tgt {output.tgt:q}"
-        " --counts {output.counts:q} --held-out {input.held_out:q} {params.text:q}"
-        " > {log:q} 2>&1"
+        RUN
+
+
+CLEANED = {
+    f"{split}_{side}": f"<text>/{split}.{side}" for split in ("train", "dev") for side in SIDES
+}
 
 
 rule bpe:
     """Learn subwords from the training text; cut training and dev text into them."""
     input:
-        train_src="<text>/train.src",
-        train_tgt="<text>/train.tgt",
-        dev_src="<text>/dev.src",
-        dev_tgt="<text>/dev.tgt",
+        **CLEANED,
     output:
-        multiext("<bpe>/", *TRAINING),
+        out_folder=multiext("<bpe>/", *TRAINING),
     resources:
         **needs.text(),
     params:
-        languages=plan.languages,
-        pretokenised=plan.pretokenised,
-        bpe=plan.section("bpe"),
-        spelling=plan.spelling(),
-        folder=subpath(output[0], parent=True),
+        given=given(*CLEANED, "out_folder/"),
+        settings=[*plan.section("bpe"), *plan.spelling()],
+        more=plan.bpe_flags,
     shell:
-        "python scripts/bpe.py --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
-        " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q} {params.languages:q}"
-        " {params.pretokenised} {params.bpe:q} {params.spelling:q} --out-folder {params.folder:q} > {log:q} 2>&1"
+        RUN

@@ -6,30 +6,27 @@
 rule relevance:
     """Measure how relevant every head of one model is to its predictions."""
     input:
-        multiext("<bpe>/", *RELEVANCE),
         **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *RELEVANCE),
     output:
-        values="<heads>/relevance.csv",
-        about="<heads>/relevance.json",
+        **result("<heads>/relevance"),
     threads: needs.threads("lrp")
     resources:
         **needs.job("lrp"),
     params:
-        **FOLDERS,
+        given=given("model/", "bpe/", "out"),
         settings=plan.section("lrp"),
     shell:
-        "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
-        " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
+        RUN
 
 
 use rule relevance as importance with:
     """Measure the importance of every head of one model."""
     input:
-        multiext("<bpe>/", *with_text(plan.settings.importance.data)),
         **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *with_text(plan.settings.importance.data)),
     output:
-        values="<heads>/importance.csv",
-        about="<heads>/importance.json",
+        **result("<heads>/importance"),
     priority: plan.pruning.urgency
     threads: needs.threads("importance")
     resources:
@@ -41,23 +38,19 @@ use rule relevance as importance with:
 rule masking:
     """Translate with one model under every mask: groups by importance, cumulative, random."""
     input:
-        multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *SEGMENTERS),
         text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         own="<heads>/importance.csv",
         baseline=plan.baseline_importance,
     output:
-        scores="<masking>/headmask.csv",
-        about="<masking>/headmask.json",
+        **result("<masking>/headmask"),
     threads: needs.threads("decode")
     resources:
         **needs.job("decode"),
     params:
-        **FOLDERS,
-        given=given("text/", "seed", "own", "baseline"),
+        given=given("model/", "bpe/", "text/", "seed", "own", "baseline", "out"),
         settings=plan.masking_flags,
         more=plan.own_search(),
     shell:
-        "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
-        " {params.given:q} --out {output.scores:q}"
-        " {params.settings:q} {params.more:q} > {log:q} 2>&1"
+        RUN

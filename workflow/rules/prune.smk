@@ -5,7 +5,7 @@
 #        Translations and scores are made by the rules of train.smk.
 
 PRUNED = model_in("<pruned>") | {
-    "run": "<pruned>/run.json",
+    "out": "<pruned>/run.json",
     "curves": "<pruned>/curves.csv",
     "heads": "<pruned>/heads.csv",
 }
@@ -14,14 +14,14 @@ PRUNED = model_in("<pruned>") | {
 use rule train as gates with:
     """Fine-tune a trained model with a gate on every head; remove the heads that close."""
     input:
-        multiext("<bpe>/", *TRAINING),
+        bpe=multiext("<bpe>/", *TRAINING),
         init_from=plan.pruning.start_model,
     output:
         **PRUNED,
         gates="<pruned>/gates.csv",
     params:
         script="scripts/prune.py",
-        init_from=given("init_from/"),
+        given=given("init_from/", "bpe/", "seed", "out/"),
         settings=plan.section("train", "gates"),
 
 
@@ -36,67 +36,64 @@ use rule gates as subset with:
 use rule train as gates_from_none with:
     """Train with a gate on every head, from random weights; remove the heads that close."""
     input:
-        multiext("<bpe>/", *TRAINING),
+        bpe=multiext("<bpe>/", *TRAINING),
     output:
         **PRUNED,
         gates="<pruned>/gates.csv",
     params:
         script="scripts/prune.py",
-        init_from=[],
+        given=given("bpe/", "seed", "out/"),
         settings=plan.section("model", "train", "gates"),
 
 
 use rule train as scratch with:
     """Train the heads that a gates run kept from a random start."""
     input:
-        multiext("<bpe>/", *TRAINING),
+        bpe=multiext("<bpe>/", *TRAINING),
         kept=plan.pruning.gates_heads,
     output:
         **PRUNED,
     params:
         script="scripts/prune.py",
-        init_from=[],
-        given=given("kept"),
+        given=given("kept", "bpe/", "seed", "out/"),
         settings=plan.scratch_flags,
 
 
 use rule gates as fine_tune with:
     """Remove as many heads as a gates run did, by importance or at random; fine-tune the rest."""
     input:
-        multiext("<bpe>/", *TRAINING),
+        bpe=multiext("<bpe>/", *TRAINING),
         init_from=plan.pruning.start_model,
         kept=plan.pruning.gates_heads,
         importance=plan.pruning.importance,
     output:
         **PRUNED,
     params:
-        given=given("kept", "importance"),
+        given=given("init_from/", "kept", "importance", "bpe/", "seed", "out/"),
 
 
 use rule masking as untuned_masking with:
     """Translate with as many heads masked as each gates run closed, and nothing fine-tuned."""
     input:
-        multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *SEGMENTERS),
         text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         importance="<heads>/importance.csv",
         gates=plan.pruning.gates_heads_from,
     output:
-        scores="<masking>/untuned_masking.csv",
-        about="<masking>/untuned_masking.json",
+        **result("<masking>/untuned_masking"),
     params:
-        given=given("text/", "seed", "importance", "gates"),
+        given=given("model/", "bpe/", "text/", "seed", "importance", "gates", "out"),
         settings=plan.untuned_flags,
 
 
 use rule share_speed as speed with:
     """Time the pruned models of a pair and seed beside the one they come from; nothing else runs."""
     input:
-        multiext("<bpe>/", *TIMING),
+        bpe=multiext("<bpe>/", *TIMING),
         models=plan.pruning.timed_models,
     output:
-        times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",
-        about="<results>/prune/{pair}/speed/seed{seed}/speed.json",
+        **result("<results>/prune/{pair}/speed/seed{seed}/speed"),
     params:
-        models=given("models/"),
-        ablation=["--runs", *plan.pruning.timed()],
+        given=given("models/", "bpe/", "out"),
+        more=["--runs", *plan.pruning.timed()],

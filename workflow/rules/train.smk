@@ -6,12 +6,12 @@
 rule train:
     """Train one model; its curve is in the log. Killed or stopped, it goes on from its last saved state."""
     input:
-        multiext("<bpe>/", *TRAINING),
+        bpe=multiext("<bpe>/", *TRAINING),
         pretrained=plan.imported.manifests,
     output:
         **model_in("<trained>"),
         last="<trained>/model/last.safetensors",
-        run="<trained>/run.json",
+        out="<trained>/run.json",
         curves="<trained>/curves.csv",
         masks="<trained>/masks.csv",
         slopes="<trained>/slopes.csv",
@@ -21,39 +21,30 @@ rule train:
     resources:
         **needs.training(),
     params:
-        bpe=FOLDERS["bpe"],
-        run=plan.run_flag,
-        init_from=given("pretrained/"),  # or what a pruned run starts from
-        given=[],  # which heads a pruned run has
+        given=given("pretrained/", "bpe/", "seed", "out/"),
         settings=plan.section("model", "train"),
-        folder=subpath(output.curves, parent=True),
-        # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
-        state=f"{plan.layout.results}/state/{{pair}}.{{run}}.seed{{seed}}",
+        more=plan.run_flags,
     shell:
-        "python {params.script} {params.run:q} {params.init_from:q} {params.given:q}"
-        " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
-        " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
+        RUN
 
 
 rule translate:
     """Translate one test set with one model."""
     input:
-        multiext("<bpe>/", *SEGMENTERS),
         **model_in("<run>"),
+        bpe=multiext("<bpe>/", *SEGMENTERS),
         source="<text>/{test}.src",
     output:
-        text="<run>/translations/{test}.txt",
+        out="<run>/translations/{test}.txt",
         facts="<run>/translations/{test}.json",
     threads: needs.threads("decode")
     resources:
         **needs.translating(),
     params:
-        **FOLDERS,
-        decode=plan.section("decode"),
+        given=given("model/", "bpe/", "source", "out", "facts"),
+        settings=plan.section("decode"),
     shell:
-        "python scripts/translate.py --model {params.model:q} --bpe {params.bpe:q}"
-        " --source {input.source:q} --out {output.text:q}"
-        " --facts {output.facts:q} {params.decode:q} > {log:q} 2>&1"
+        RUN
 
 
 rule bleu:
@@ -63,11 +54,9 @@ rule bleu:
         facts=each("<run>/translations/{test}.json", test=plan.tests),
         references=each("<text>/{test}.tgt", test=plan.tests),
     output:
-        "<run>/bleu.json",
+        out="<run>/bleu.json",
     params:
-        tests=plan.tests,
-        words=plan.words,
+        given=given("pair", "run", "seed", "translations", "references", "facts", "out"),
+        settings=plan.score_flags,
     shell:
-        "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q} {params.words:q}"
-        " --seed {wildcards.seed} --tests {params.tests:q} --translations {input.translations:q}"
-        " --references {input.references:q} --facts {input.facts:q} --out {output:q} > {log:q} 2>&1"
+        RUN

@@ -1,4 +1,4 @@
-"""BLEU of one model's test sets under many sets of masked heads.
+"""Scores of one model's test sets under many sets of masked heads.
 
 All masks of a test set go through one search, so that batches stay full, and masks of decoder heads
 share the states of the encoder.
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
+from headcount.base.files import read_json, write_result
 from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import DecodeSettings
@@ -43,6 +43,107 @@ class Point(NamedTuple):
     heads: Heads
 
 
+class Masked(ABC):
+    """A model whose test sets are scored with heads masked."""
+
+    grid: HeadGrid
+    metric = "bleu"  # column of the score
+
+    @abstractmethod
+    def differences(self, test: Any, sets: list[Heads], samples: int) -> list[Difference]:
+        """Return the score with each of these distinct sets masked, compared with the first set."""
+
+    @abstractmethod
+    def facts(self, tests: Mapping[str, Any], sets: Iterable[Heads]) -> dict[str, Any]:
+        """Return sizes of the test sets and settings that shape the scores, for the record."""
+
+    def compare(self, test: Any, sets: Iterable[Heads], samples: int = 1000) -> Differences:
+        """Compare each set of masked heads with no mask, by paired bootstrap with `samples`."""
+        distinct = list(dict.fromkeys([(), *sets]))
+        return dict(zip(distinct, self.differences(test, distinct, samples), strict=True))
+
+    def write(
+        self, out: Path, columns: Sequence[str], rows: list[list[Any]], facts: dict[str, Any]
+    ) -> None:
+        """Write rows as CSV, and `facts` as JSON beside it."""
+        write_result(out, score_columns(columns, self.metric), rows, facts)
+
+
+def score_columns(columns: Sequence[str], metric: str) -> list[str]:
+    """Return the columns of a file about BLEU with another metric in its place."""
+    return [metric if column == "bleu" else column for column in columns]
+
+
+def write_points(
+    masked: Masked,
+    tests: Mapping[str, Any],
+    points: Sequence[Point],
+    columns: Sequence[str],
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write scores with the heads of each point masked as CSV, and `Masked.facts` beside it."""
+    sets = [point.heads for point in points]
+    rows = []
+    for name, test in tests.items():
+        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
+    masked.write(out, columns, rows, masked.facts(tests, sets) | {"provenance": origin})
+
+
+def point_rows(
+    grid: HeadGrid, test: str, points: Iterable[Point], scores: Differences
+) -> list[list[Any]]:
+    """Return a row for each point: test set, the point's cells, then `SCORE_COLUMNS`."""
+    names = [head.name() for head in grid.heads()]
+    rows = []
+    for cells, heads in points:
+        score = scores[heads]
+        masked = (len(heads), " ".join(names[place] for place in heads))
+        change = (score.delta, score.low, score.high, score.p_value, score.signature)
+        rows.append([test, *cells, *masked, score.bleu, *change])
+    return rows
+
+
+class Translator(Masked):
+    """A model that translates with heads masked."""
+
+    language: str  # target language, for sacreBLEU
+
+    @abstractmethod
+    def search(self) -> dict[str, Any]:
+        """Return the settings of its search, for the record."""
+
+    @abstractmethod
+    def translations(
+        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
+    ) -> dict[Heads, list[str]]:
+        """Return the lines, translated with each set masked. `done` gets finished sentences."""
+
+    def differences(self, test: TestSet, sets: list[Heads], samples: int) -> list[Difference]:
+        sources, targets = test
+        with tqdm(total=len(sets) * len(sources), unit="sentence", disable=None) as bar:
+            lines = list(self.translations(sources, sets, bar.update).values())
+        return compare_systems(lines[0], lines, targets, self.language, samples)
+
+    def facts(self, tests: Mapping[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
+        """Return search, sentences and numbers of masks, and warn of layers without heads."""
+        distinct = {(), *sets}
+        masks = head_masks(list(distinct), self.grid.size)
+        closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)
+        if closing:
+            print(
+                f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only "
+                "its residual path is left there",
+                file=sys.stderr,
+            )
+        return {
+            **self.search(),
+            "sentences": {test: len(targets) for test, (_, targets) in tests.items()},
+            "distinct_masks": len(distinct),
+            "masks_closing_a_layer": closing,
+        }
+
+
 class Inputs(ABC):
     """Inputs of every masking experiment."""
 
@@ -50,16 +151,16 @@ class Inputs(ABC):
     text: Path  # folder of the pair's cleaned text
 
     @abstractmethod
-    def load(self) -> "Masked":
+    def load(self) -> Translator:
         """Return the model, ready to translate."""
-
-    @abstractmethod
-    def files(self, tests: Iterable[str]) -> list[Path]:
-        """Return the files that shape translations of these test sets."""
 
     @abstractmethod
     def languages(self) -> tuple[str, str]:
         """Return source and target language, as in en-de, and where they are written."""
+
+    def files(self, tests: Iterable[str]) -> list[Path]:
+        """Return the files that shape translations of these test sets."""
+        return [*self.model.files, *(path for test in tests for path in self.texts(test))]
 
     def read_tests(self, tests: Iterable[str], sentences: int | None) -> dict[str, TestSet]:
         """Return the first sentences of each of these test sets, None for all.
@@ -108,8 +209,7 @@ class MaskedInputs(Inputs):
     decode: DecodeSettings
 
     def files(self, tests: Iterable[str]) -> list[Path]:
-        texts = (path for test in tests for path in self.texts(test))
-        return [*self.model.files, *self.pair.files(), *texts]
+        return [*super().files(tests), *self.pair.files()]
 
     def load(self) -> "MaskedModel":
         """Return the model. Raises UserError if it was trained on another `pair`."""
@@ -122,73 +222,15 @@ class MaskedInputs(Inputs):
         return f"{facts['src_lang']}-{facts['tgt_lang']}", f"the languages of {self.pair.path}"
 
 
-class Masked(ABC):
-    """A model that translates with heads masked."""
-
-    grid: HeadGrid
-    language: str  # target language, for sacreBLEU
-
-    @abstractmethod
-    def search(self) -> dict[str, Any]:
-        """Return the settings of its search, for the record."""
-
-    @abstractmethod
-    def translations(
-        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
-    ) -> dict[Heads, list[str]]:
-        """Return the lines, translated with each of these distinct sets of heads masked.
-
-        `done` gets the number of sentences finished.
-        """
-
-    def compare(self, test: TestSet, sets: Sequence[Heads], samples: int = 1000) -> Differences:
-        """Compare each set of masked heads with no mask, by paired bootstrap with `samples`."""
-        sources, targets = test
-        distinct = list(dict.fromkeys([(), *sets]))
-        with tqdm(total=len(distinct) * len(sources), unit="sentence", disable=None) as bar:
-            texts = self.translations(sources, distinct, bar.update)
-        lines = list(texts.values())
-        judged = compare_systems(lines[0], lines, targets, self.language, samples)
-        return dict(zip(texts, judged, strict=True))
-
-    def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
-        """Return search, sentences and numbers of masks, and warn of layers without heads."""
-        distinct = {(), *sets}
-        masks = head_masks(list(distinct), self.grid.size)
-        closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)
-        if closing:
-            print(
-                f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only "
-                "its residual path is left there",
-                file=sys.stderr,
-            )
-        return {
-            **self.search(),
-            "sentences": {test: len(targets) for test, (_, targets) in tests.items()},
-            "distinct_masks": len(distinct),
-            "masks_closing_a_layer": closing,
-        }
-
-
-@dataclass(frozen=True)
-class MaskedModel(Masked):
+class MaskedModel(Translator):
     """A trained model of ours, the segmenters of its two languages, and our search."""
 
-    model: Transformer
-    src: Segmenter
-    tgt: Segmenter
-    decode: DecodeSettings
-
-    @property
-    def grid(self) -> HeadGrid:
-        return self.model.grid
-
-    @property
-    def language(self) -> str:
-        return self.tgt.language
+    def __init__(self, model: Transformer, src: Segmenter, tgt: Segmenter, decode: DecodeSettings):
+        self.model, self.src, self.tgt, self.decode = model, src, tgt, decode
+        self.grid, self.language = model.grid, tgt.language
 
     def search(self) -> dict[str, Any]:
-        return {"beam": self.decode.beam, "length_penalty": self.decode.length_penalty}
+        return self.decode.model_dump(include={"beam", "length_penalty"})
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
@@ -203,17 +245,3 @@ class MaskedModel(Masked):
         return {
             heads: [self.tgt.decode(t.ids) for t in islice(every, len(lines))] for heads in sets
         }
-
-
-def point_rows(
-    grid: HeadGrid, test: str, points: Iterable[Point], scores: Differences
-) -> list[list[Any]]:
-    """Return a row for each point: test set, the point's cells, then `SCORE_COLUMNS`."""
-    names = [head.name() for head in grid.heads()]
-    rows = []
-    for cells, heads in points:
-        score = scores[heads]
-        masked = (len(heads), " ".join(names[place] for place in heads))
-        change = (score.delta, score.low, score.high, score.p_value, score.signature)
-        rows.append([test, *cells, *masked, score.bleu, *change])
-    return rows

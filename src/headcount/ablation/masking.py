@@ -1,6 +1,6 @@
 """One model with heads masked: one by one, all but one of a layer, by importance, at random."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,20 +9,21 @@ import numpy as np
 
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
-    Differences,
     Inputs,
+    Masked,
     MaskedInputs,
     Point,
     point_rows,
+    score_columns,
+    write_points,
 )
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_csv, write_result
+from headcount.base.files import read_csv
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import Heads, Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
+from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.heads import AblationSettings, MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.training_runs import label
 from headcount.heads.importance import read_importance
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
@@ -31,54 +32,36 @@ ABLATION_COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCOR
 DEV = "dev"
 """Chooses the head that a layer keeps. The test sets only score it."""
 
-Compare = Callable[[str, list[Heads]], Differences]  # from no mask, of a test set, by masked heads
-
 
 def write_ablation(
-    inputs: Inputs, settings: AblationSettings, out: Path, origin: dict[str, Any]
+    masked: Masked, tests: Mapping[str, Any], out: Path, origin: dict[str, Any]
 ) -> None:
-    """Write BLEU without each head, and with one head alone in its layer, as CSV.
+    """Write the score without each head, and with one head alone in its layer, as CSV.
 
     Order `none` masks no head, `single` that head, `all_but_one` every other head of its kind and
-    layer: on dev for each head, on a test set for the head that is best on dev. Deltas, their 95 %
-    intervals and p-values are against no mask, by paired bootstrap. A JSON beside `out` has the
-    search, sentences, distinct masks, and `origin`. Raises UserError where `Inputs.read_tests`
-    does, before anything is translated.
+    layer: on dev, the first of `tests`, for each head, on a test set for the head with the highest
+    score on dev, of equal ones the first. Deltas, their 95 % intervals and p-values are against no
+    mask, by paired bootstrap. A JSON beside `out` has `Masked.facts` and `origin`.
     """
-    masked = inputs.load()
-    grid, tests = masked.grid, inputs.read_tests(with_dev(settings), settings.sentences)
-    samples = resamples_for(grid)
-    rows = ablation_rows(
-        grid, list(tests), lambda test, sets: masked.compare(tests[test], sets, samples)
-    )
-    points = chain(single_heads(grid), *all_but_one(grid))
-    facts = masked.describe(tests, (point.heads for point in points))
-    write_result(out, ABLATION_COLUMNS, rows, {**facts, "dev": DEV, "provenance": origin})
+    grid, layers = masked.grid, all_but_one(masked.grid)
+    plain = [Point(("none", 0, "", "", ""), ()), *single_heads(grid)]
+    points = [*plain, *chain(*layers)]
+    facts = {"dev": DEV, "provenance": origin}
+    rows = []
+    for name, test in tests.items():
+        sets = [point.heads for point in points]
+        scores = masked.compare(test, sets, resamples_for(grid))
+        rows += point_rows(grid, name, points, scores)
+        if name == DEV:
+            facts = masked.facts(tests, sets) | facts
+            best = [max(layer, key=lambda point: scores[point.heads].bleu) for layer in layers]
+            points = [*plain, *best]
+    masked.write(out, ABLATION_COLUMNS, rows, facts)
 
 
 def resamples_for(grid: HeadGrid) -> int:
-    """Return how many resamples the tests of all heads of a model need.
-
-    p can be as small as 1 / 200 even once Holm's correction has multiplied it by the heads.
-    """
-    return max(1000, 200 * grid.size)
-
-
-def ablation_rows(grid: HeadGrid, tests: list[str], compare: Compare) -> list[list[Any]]:
-    """Return the cells of `ABLATION_COLUMNS` for dev, which must come first, and other test sets.
-
-    A test set has of each layer the head with the highest score on dev, of equal ones the first.
-    """
-    layers = all_but_one(grid)
-    whole, alone = Point(("none", 0, "", "", ""), ()), list(chain(*layers))
-    rows = []
-    for test in tests:
-        points = [whole, *single_heads(grid), *alone]
-        scores = compare(test, [point.heads for point in points])
-        rows += point_rows(grid, test, points, scores)
-        if test == DEV:
-            alone = [max(layer, key=lambda point: scores[point.heads].bleu) for layer in layers]
-    return rows
+    """Return how many resamples the tests of all heads of a model need."""
+    return max(1000, 200 * grid.size)  # after Holm's correction p can still be 1 / 200
 
 
 def with_dev(settings: AblationSettings) -> list[str]:
@@ -101,26 +84,20 @@ def single_heads(grid: HeadGrid) -> list[Point]:
 
 def all_but_one(grid: HeadGrid) -> list[list[Point]]:
     """Return for every layer of several heads each of its heads, with all its others masked."""
-    layers = [range(grid.size)[span] for _, _, span in grid.layers()]
-    heads = grid.heads()
-    return [
-        [
-            Point(("all_but_one", kept + 1, *heads[kept]), tuple(i for i in layer if i != kept))
-            for kept in layer
-        ]
-        for layer in layers
-        if len(layer) > 1
-    ]
+    heads, points = grid.heads(), []
+    for layer in (range(grid.size)[span] for _, _, span in grid.layers()):
+        others = [tuple(head for head in layer if head != kept) for kept in layer]
+        named = zip(layer, others, strict=True)
+        points.append([Point(("all_but_one", kept + 1, *heads[kept]), s) for kept, s in named])
+    return [layer for layer in points if len(layer) > 1]
 
 
-def read_single_effects(
-    path: Path, grid: HeadGrid, columns: Sequence[str] = ABLATION_COLUMNS
-) -> np.ndarray:
+def read_single_effects(path: Path, grid: HeadGrid, metric: str = "bleu") -> np.ndarray:
     """Return the change on dev without each head, [heads] in flat order, negative is worse.
 
     Raises UserError unless the file has one change for each head of this model and for no other.
     """
-    rows = (row for _, row in read_csv(path, columns))
+    rows = (row for _, row in read_csv(path, score_columns(ABLATION_COLUMNS, metric)))
     single = [row for row in rows if (row["test_set"], row["order"]) == (DEV, "single")]
     heads = [Head(row["kind"], int(row["layer"]), int(row["head"])) for row in single]
     if heads != grid.heads():
@@ -143,21 +120,17 @@ def write_masking(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write BLEU under every mask of the experiment as CSV.
+    """Write BLEU under every mask of the experiment, see `write_points`.
 
-    A JSON beside `out` has the search, sentences, distinct masks, and `origin`. `rankings`:
-    importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the random masks.
-    Raises UserError, before anything is translated, if there are more groups than heads or `own`
-    is another model's.
+    `rankings`: importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the
+    random masks. Raises UserError, before anything is translated, if there are more groups than
+    heads or `own` is another model's.
     """
     masked = inputs.load()
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    sets = [point.heads for point in points]
-    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
-    facts = {**masked.describe(tests, sets), "provenance": origin}
-    _write_points(masked.grid, points, scores, COLUMNS, out, facts)
+    write_points(masked, tests, points, COLUMNS, out, origin)
 
 
 def read_rankings(
@@ -176,10 +149,7 @@ def read_rankings(
 def list_points(
     grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
 ) -> list[Point]:
-    """Return the sets of each ranking, then the random sets, the same for every model, as `own`.
-
-    Cells are ranking, order, index and draw.
-    """
+    """Return the sets of each ranking, then the random sets, the same for every model, as `own`."""
     sets = {name: ranked_sets(ranking, settings.groups) for name, ranking in rankings.items()}
     named = [(name, heads) for name, of_name in sets.items() for heads in of_name]
     control = random_sets(grid.size, settings.groups, settings.draws, seed)
@@ -196,7 +166,7 @@ def write_untuned(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the cost of pruning without fine-tuning, by masks, in the form of `write_masking`.
+    """Write the cost of pruning without fine-tuning, by masks, see `write_points`.
 
     `importance`: importance.csv of the model. `gates`: heads.csv of each gates run that started
     from it. `seed`: of the random heads. Raises UserError, before anything is translated, if
@@ -206,23 +176,7 @@ def write_untuned(
     ranks = read_importance(importance, inputs.model, masked.grid)
     points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    sets = [point.heads for point in points]
-    scores = {name: masked.compare(test, sets) for name, test in tests.items()}
-    facts = {**masked.describe(tests, sets), "provenance": origin}
-    _write_points(masked.grid, points, scores, UNTUNED_COLUMNS, out, facts)
-
-
-def _write_points(
-    grid: HeadGrid,
-    points: Sequence[Point],
-    scores: Mapping[str, Differences],
-    columns: Sequence[str],
-    out: Path,
-    facts: dict[str, Any],
-) -> None:
-    """Write BLEU with the heads of each point masked, one point of one test set a row."""
-    rows = [row for name, known in scores.items() for row in point_rows(grid, name, points, known)]
-    write_result(out, columns, rows, facts)
+    write_points(masked, tests, points, UNTUNED_COLUMNS, out, origin)
 
 
 def list_untuned(
@@ -245,5 +199,5 @@ def list_untuned(
         chosen = [("gates", "", closed), ("ranked", "", ranked)]
         for draw in range(1, draws + 1):
             chosen.append(("drawn", draw, drawn_heads(scope, len(closed), seed, draw)))
-        points += [Point((order, label(run), draw), heads) for order, draw, heads in chosen]
+        points += [Point((order, run.label, draw), heads) for order, draw, heads in chosen]
     return points

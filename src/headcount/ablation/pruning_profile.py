@@ -1,7 +1,6 @@
 """BLEU as more and more heads of one model are pruned: in several orders, and as it trained."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import torch
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
+    Masked,
     MaskedInputs,
-    MaskedModel,
     Point,
     point_rows,
 )
@@ -20,19 +19,18 @@ from headcount.ablation.masking import first_test, read_single_effects
 from headcount.ablation.pruning_orders import (
     ALL,
     Curve,
-    Rank,
-    compared,
-    importance_sets,
+    for_ranking,
+    least_important,
     list_curves,
-    measured_anew,
 )
-from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.head_values import head_rows
+from headcount.base.ranking import step_sets
 from headcount.base.settings.heads import AblationSettings, ImportanceSettings
-from headcount.heads.importance import read_importance
+from headcount.heads.drawn_text import read_drawn
+from headcount.heads.importance import measure_importance, read_importance
 from headcount.heads.measures_files import beside, read_mean_outputs, read_measures
 from headcount.model.removal import set_means
 from headcount.model.transformer import copy_weights
@@ -59,75 +57,54 @@ def write_profile(
     """Write BLEU of the first test set under every set of pruned heads, see `write_curves`.
 
     `importance`, `ablation` and perhaps `measures`: importance.csv, ablation.csv and measures.csv
-    of the model. `rerank`: how importance is measured anew, also where it is signed. `seed`: of the
+    of the model. `rerank`: how signed importance is measured. `seed`: of the
     random orders. Raises UserError, before anything is translated, if one of the files is another
     model's, or a test set has no sentence.
     """
     masked = inputs.load()
-    ranking = read_ranking(importance, inputs, masked, settings, rerank)
+    values = read_importance(importance, inputs.model, masked.grid)
     effects = read_single_effects(ablation, masked.grid)
-    signed = read_signed(inputs, masked, rerank) if settings.signed else None
     measured = read_measures(measures, inputs.model, masked.grid) if measures else None
     means = read_mean_outputs(beside(measures, "means"), inputs.model) if measures else None
-    curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed, measured))
+    signed = None
+    if settings.signed:
+        unsized = rerank.model_copy(update={"abs": "none"})
+        signed = measure_importance(masked.model, read_drawn(inputs.pair, unsized), unsized)
+    curves = list_curves(masked.grid, lambda _: values, effects, settings, seed, signed, measured)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
-    ((name, test),) = tests.items()
-    plain = masked.compare(test, _sets(curves, filled=False))
-    filled = {}
-    if means is not None:
-        set_means(masked.model, torch.from_numpy(means))
-        filled = masked.compare(test, _sets(curves, filled=True))
-        set_means(masked.model, None)
-    sets = [heads for curve in curves for heads in curve.sets]
-    facts = {**masked.describe(tests, sets), "provenance": origin}
-    write_curves(masked.grid, name, curves, plain, filled, COLUMNS, out, facts)
-
-
-def _sets(curves: Sequence[Curve], filled: bool) -> list[tuple[int, ...]]:
-    return [heads for curve in curves if curve.filled == filled for heads in curve.sets]
+    write_curves(masked, tests, *tests, list(curves), out, origin, means)
 
 
 def write_curves(
-    grid: HeadGrid,
-    test: str,
+    masked: Masked,
+    tests: Mapping[str, Any],
+    name: str,
     curves: Sequence[Curve],
-    plain: Differences,
-    filled: Differences,
-    columns: Sequence[str],
     out: Path,
-    facts: dict[str, Any],
+    origin: dict[str, Any],
+    means: np.ndarray | None = None,
 ) -> None:
     """Write the score of each step of each curve as CSV, and `<name>_areas.csv`, see `area_rows`.
 
-    `plain`: differences from no mask, pruned heads giving zeros. `filled`: the same where they give
-    their means. JSON files of the same names have `facts`.
+    `name`: of the test set that scores. `means`: mean outputs [heads, e], which pruned heads give
+    in curves that are `filled`. JSON files of the same names have `Masked.facts` and `origin`.
     """
+    scores = {}
+    for filled in (False, True) if means is not None else (False,):
+        sets = [heads for curve in curves if curve.filled == filled for heads in curve.sets]
+        if filled:
+            set_means(masked.model, torch.from_numpy(means))
+        scores[filled] = masked.compare(tests[name], sets)
+    if means is not None:
+        set_means(masked.model, None)
     rows = []
     for curve in curves:
-        rows += point_rows(grid, test, curve.points(), filled if curve.filled else plain)
-    write_result(out, columns, rows, facts)
-    areas = area_rows(test, curves, plain, filled)
+        rows += point_rows(masked.grid, name, curve.points(), scores[curve.filled])
+    sets = [heads for curve in curves for heads in curve.sets]
+    facts = masked.facts(tests, sets) | {"provenance": origin}
+    masked.write(out, COLUMNS, rows, facts)
+    areas = area_rows(name, curves, scores)
     write_result(out.with_name(f"{out.stem}_areas.csv"), AREA_COLUMNS, areas, facts)
-
-
-def read_ranking(
-    path: Path,
-    inputs: MaskedInputs,
-    masked: MaskedModel,
-    settings: AblationSettings,
-    rerank: ImportanceSettings,
-) -> Rank:
-    """Return importance as in a file or, with `reestimate`, measured anew without masked heads."""
-    values = read_importance(path, inputs.model, masked.grid)
-    if not settings.reestimate:
-        return lambda silent: values
-    measure = measured_anew(inputs, rerank)
-    return lambda silent: measure(masked.model, silent) if silent else values
-
-
-def read_signed(inputs: MaskedInputs, masked: MaskedModel, rerank: ImportanceSettings) -> Rank:
-    """Return importance without absolute values, otherwise measured by `rerank`."""
-    return partial(measured_anew(inputs, rerank.model_copy(update={"abs": "none"})), masked.model)
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
@@ -163,29 +140,30 @@ def write_training_profile(
     masked = inputs.load()
     for update, path in checkpoints.items():
         check_shapes(masked.model, weights[update], path)
-    measure = measured_anew(inputs, importance)
+    text = read_drawn(inputs.pair, importance)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()
     grid = masked.grid
     rows, heads, sets = [], [], []
     for update in checkpoints:
         copy_weights(masked.model, weights[update])
-        raw = cache(partial(measure, masked.model))
-        steps = importance_sets(range(grid.size), compared(raw, grid, settings), settings)
+        values = measure_importance(masked.model, text, importance)
+        order = least_important(range(grid.size), for_ranking(values, grid, settings))
+        steps = step_sets(order, settings.steps)
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
         scores = masked.compare(test, steps)
         rows += [[update, *row] for row in point_rows(grid, name, points, scores)]
-        by_head = head_rows(grid.heads(), {"importance": raw(())})
+        by_head = head_rows(grid.heads(), {"importance": values})
         heads += [[update, *row] for row in by_head]
         sets += steps
-    facts = {**masked.describe(tests, sets), "provenance": origin}
+    facts = masked.facts(tests, sets) | {"provenance": origin}
     write_result(out, TRAINING_COLUMNS, rows, facts)
     of_heads = out.with_name(f"{out.stem}_heads.csv")
     write_result(of_heads, ("update", *HEAD_COLUMNS), heads, facts)
 
 
 def area_rows(
-    test: str, curves: Sequence[Curve], plain: Differences, filled: Differences
+    test: str, curves: Sequence[Curve], scores: Mapping[bool, Differences]
 ) -> list[list[Any]]:
     """Return the cells of `AREA_COLUMNS`, a row for each order of each scope.
 
@@ -193,17 +171,21 @@ def area_rows(
     All steps weigh alike, though heads are whole numbers. Random orders have their mean, whose
     resamples draw orders as well as sentences. Orders over all heads are compared with importance,
     the two self-attentions with cross-attention: `delta` is the area minus that of `reference_run`
-    (empty for these two themselves), its interval and p by paired bootstrap. `plain` and `filled`:
-    see `write_curves`.
+    (empty for these two themselves), its interval and p by paired bootstrap. `scores`:
+    differences from no mask of curves that are not filled, and of filled ones.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:
         if len(curve.sets) > 1:
-            differences = filled if curve.filled else plain
-            heights = np.stack([differences[heads].scores for heads in curve.sets])
+            heights = np.stack([scores[curve.filled][heads].scores for heads in curve.sets])
             area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
             areas.setdefault((curve.scope, curve.order), []).append(area)
-    means = {key: _over_draws(np.stack(draws)) for key, draws in areas.items()}
+    means = {}
+    for key, draws in areas.items():  # each resample draws as many orders, with repetition
+        of_draws = np.stack(draws)
+        chosen = np.random.default_rng(SEED).integers(len(draws), size=of_draws.shape)
+        chosen[:, 0] = np.arange(len(draws))
+        means[key] = np.take_along_axis(of_draws, chosen, axis=0).mean(axis=0)
     rows = []
     for (scope, order), values in means.items():
         reference = (ALL if scope == ALL else "dec_enc", "importance")
@@ -215,10 +197,3 @@ def area_rows(
             judged = ["/".join(reference), delta, *low_high, p_value(delta, deltas[1:])]
         rows.append([*cells, *judged])
     return rows
-
-
-def _over_draws(areas: np.ndarray) -> np.ndarray:
-    """Return the mean of [draws, 1 + resamples]. Each resample draws as often, with repetition."""
-    chosen = np.random.default_rng(SEED).integers(len(areas), size=areas.shape)
-    chosen[:, 0] = np.arange(len(areas))
-    return np.take_along_axis(areas, chosen, axis=0).mean(axis=0)

@@ -9,7 +9,7 @@ from headcount.analysis.captions import describe
 from headcount.analysis.figures.render import draw
 from headcount.analysis.figures.style import write_figure
 from headcount.analysis.frames import Data
-from headcount.analysis.inputs import INPUTS, file_flag
+from headcount.analysis.inputs import INPUTS, file_flag, files_in
 from headcount.analysis.outputs import Chapter, Output
 from headcount.analysis.writer import write_table
 from headcount.base.command import Flags
@@ -30,9 +30,12 @@ def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
 
 def write_chapter(chapter: Chapter, args: Flags) -> None:
     """Write those outputs of a chapter whose needs are given. `args` are the flags, parsed."""
-    files = {kind: getattr(args, kind) for kind in chapter.kinds}
+    files = {
+        kind: [file for given in getattr(args, kind) for file in files_in(kind, given)]
+        for kind in chapter.kinds
+    }
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
-    given = chapter.made_from([kind for kind, paths in files.items() if paths])
+    given = chapter.made_from([kind for kind in chapter.kinds if getattr(args, kind)])
     inputs = [path for paths in files.values() for path in paths]
     origin = args.origin(inputs, modules=given.modules, **settings)
     write_outputs(given, Data(files, settings), args.out, origin)
@@ -52,13 +55,6 @@ def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, 
         else:
             text, drawing = describe(output, value, data), draw(output, value, data)
             write_figure(drawing, output, value, text, folder / "figures", origin)
-
-
-def write_tables(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:
-    """Write the tables of a chapter straight into a folder."""
-    for output in chapter.outputs:
-        frame = make(output, data)
-        write_table(output, frame, describe(output, frame, data), folder, origin)
 
 
 def make(output: Output, data: Data) -> Any:

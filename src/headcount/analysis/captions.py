@@ -92,11 +92,10 @@ def importance_measure(settings: Settings) -> str:
     used, ablation = settings["importance"], settings.get("ablation")
     by_layer = getattr(ablation, "normalise", "") == "layer_l2"
     layer = ", divided by the L2 norm of its layer and type" * by_layer
-    again = " It is measured again after each step." * getattr(ablation, "reestimate", False)
     return (
         "Importance: derivative of the loss of a sentence (sum over its tokens) by the multiplier "
         f"of a head, {_ABS[used.abs]}, mean over up to {used.sentences} sentence pairs of "
-        f"{used.data}{layer}.{again}"
+        f"{used.data}{layer}."
     )
 
 

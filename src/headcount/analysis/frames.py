@@ -13,9 +13,9 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.runs import Run, read_run
 from headcount.base.settings.section import Section
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 
-BASE = label(BASELINE)  # name of the run that all others are compared with
+BASE = BASELINE.label  # name of the run that all others are compared with
 RUN = ["pair", "run", "seed"]  # columns that identify one training run
 HEAD = ["kind", "layer", "head"]  # columns that identify a head of a model
 
@@ -130,8 +130,8 @@ def read_runs(paths: list[Path]) -> Runs:
     runs = Runs()
     for path in paths:
         name, run = run_of(path)[1], read_run(path)
-        if label(run) != name:
-            raise UserError(f"{path}: expected the run {name}, found {label(run)}; make it again")
+        if run.label != name:
+            raise UserError(f"{path}: expected the run {name}, found {run.label}; make it again")
         runs[name] = run
     return runs
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from headcount.analysis import read_beside
@@ -22,6 +23,10 @@ _FILE = read_beside(__file__, _File)
 OWNERS = _FILE.owners  # descriptions of the pairs or runs that have files
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
 OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not trained has none
+
+
+LATER = ("cost", "report")
+"""Rules whose jobs come after the table of cost: their benchmarks are from an earlier run."""
 
 
 class Input(NamedTuple):
@@ -52,6 +57,27 @@ def _input(of: str, files: str, columns: str = "", **others: str) -> Input:
 
 
 INPUTS = {name: _input(**given) for name, given in _FILE.inputs.items()}
+
+
+def place_of(path: Path) -> tuple | None:
+    """Return folder and name of a file that may decide claims, its experiment, and its run.
+
+    It is `<experiment>/<folder>/<name>`, or `<experiment>/<folder>/<pair>/<run>/seed<k>/<name>`.
+    """
+    folders, seed = path.parts[:-1], path.parent.name.removeprefix("seed")
+    if seed.isdecimal() and len(folders) > 4 and path.suffix in (".csv", ".json"):
+        return f"{folders[-4]}/{path.name}", folders[-5], *folders[-3:-1], int(seed)
+    is_data = path.suffix == ".csv" and path.stem not in ("claims", "phenomena")
+    if path.parent.name in ("tables", "figures") and is_data:
+        return f"{folders[-1]}/{path.name}", folders[-2]
+    return None
+
+
+def files_in(kind: str, given: Path) -> list[Path]:
+    """Return the file itself, or the files in a folder: benchmarks, or what may decide claims."""
+    if kind == "benchmarks" and not given.is_file():  # there is no folder before the first job
+        return sorted(file for file in given.glob("*/*.tsv") if file.parent.name not in LATER)
+    return sorted(filter(place_of, given.rglob("*.*"))) if given.is_dir() else [given]
 
 
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:

@@ -43,11 +43,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Number of heads by attention type and layer, and their flat order.
-
-    Flat order: types as in `KINDS`, then layers, then heads. A head multiplier is a vector
-    of `size` entries in this order.
-    """
+    """Number of heads by attention type and layer. Flat order: `KINDS`, then layers, then heads."""
 
     counts: Mapping[str, tuple[int, ...]]
 
@@ -66,9 +62,7 @@ class HeadGrid:
 
     def span(self, kind: str, layer: int) -> slice:
         """Return the flat positions of the heads of one layer."""
-        before = (self.counts[earlier] for earlier in KINDS[: KINDS.index(kind)])
-        start = sum(map(sum, before)) + sum(self.counts[kind][:layer])
-        return slice(start, start + self.counts[kind][layer])
+        return next(span for *place, span in self.layers() if place == [kind, layer])
 
     def layers(self) -> Iterator[tuple[str, int, slice]]:
         """Yield attention type, layer number and flat positions of the heads of every layer."""
@@ -79,17 +73,11 @@ class HeadGrid:
 
     def index(self, head: Head) -> int:
         """Return the flat position of a head. Raises UserError if this model has no such head."""
-        kind, layer, number = head
-        if kind not in KINDS:
-            raise UserError(f"head kind {kind!r} does not exist; kinds are {', '.join(KINDS)}")
-        layers = self.counts[kind]
-        if not 0 <= layer < len(layers):
-            known = f"this model has layers 0 to {len(layers) - 1}"
-            raise UserError(f"{NAMES[kind]} layer {layer} does not exist; {known}")
-        if not 0 <= number < layers[layer]:
-            known = f"heads 0 to {layers[layer] - 1}" if layers[layer] else "no heads"
-            raise UserError(f"{head.label()} does not exist; this layer has {known}")
-        return self.span(kind, layer).start + number
+        heads = self.heads()
+        if head not in heads:
+            known = f"numbers of heads by layer are {dict(self.counts)}"
+            raise UserError(f"head {head.name()} does not exist; {known}")
+        return heads.index(head)
 
     def closed_layers(self, mask: "np.ndarray") -> list[str]:
         """Return names such as 'enc_self.0' of the layers whose heads a mask removes completely."""

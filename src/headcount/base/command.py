@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -69,7 +68,7 @@ _SHARED: dict[str, dict[str, Any]] = dict([
          choices=get_args(_UNSPACED.annotation), default=_UNSPACED.default),
     flag("--src-lang", "source language, such as en"),
     flag("--tgt-lang", "target language, such as de"),
-    flag("--run", "gates-all-l0.01, impt-12.5%%, … or settings of a run as JSON"),
+    flag("--run", "settings of a run, such as {method: random, heads: 6}"),
     path("--state", "folder of unfinished states"),
     flag("--save-seconds", "time between two saved states", type=float, default=30),
     path("--out-folder", "folder to write into"),
@@ -105,11 +104,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(
     description: str, *flags: str | Flag, out: str = "", folder: str = ""
 ) -> argparse.ArgumentParser:
-    """Return a parser with this help, which shows each default once and takes no abbreviations.
-
-    `flags` are names of shared flags, in brackets if they may be left out, or flags of one script.
-    `out` describes the file that `--out` names, `folder` the folder that it names.
-    """
+    """Return a parser of flags, shared ones by name, with `--out` for a file or a folder."""
     made = _Parser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -194,11 +189,8 @@ def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[...,
 
 def _without_home(argument: str) -> str:
     """Return the argument with the working folder left out of paths, and the home folder as `~`."""
-    # Where a user has no home, as in a container, "~" stays unchanged.
-    for folder, short in ((Path.cwd(), ""), (Path(os.path.expanduser("~")), "~/")):
-        if folder != Path(folder.anchor):
-            # Not in the middle of a longer path that ends the same way.
-            argument = re.sub(rf"(?<![\w.~-]){re.escape(folder.as_posix())}/", short, argument)
+    for folder, short in ((Path.cwd(), ""), (os.path.expanduser("~"), "~/")):
+        argument = argument.replace(f"{folder}/", short)
     return argument
 
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import errno
-import gc
 import os
 import select
 import signal
@@ -17,24 +16,11 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, l
 ENGINE = "HEADCOUNT_JOB"
 """Variable with the process id of the Snakemake or DVC that starts a job."""
 
-# Errors of the machine, and names that the user can correct, with advice.
-_REFUSED = {
-    errno.ENOSPC: "make room on the disk, and give the same command again",
-    errno.EDQUOT: "make room within your quota, and give the same command again",
-    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-    errno.EROFS: "work in a folder that can be written",
-    errno.EACCES: "ask its owner, or work in a folder of your own",
-    errno.EPERM: "ask its owner, or work in a folder of your own",
-    errno.EMFILE: "raise the limit on open files (ulimit -n)",
-}
-_MISNAMED = {
-    errno.ENOENT: "correct the name, or make it first",
-    errno.EEXIST: "expected a folder, or nothing yet; move what is there",
-    errno.ENOTDIR: "a part of this path is a file; correct the name",
-    errno.EISDIR: "expected a file; correct the name",
-    errno.ELOOP: "this link leads back to itself; replace it",
-    errno.ENAMETOOLONG: "take a shorter name",
-}
+# Errors of the machine, and of names that the user can correct.
+_REFUSED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+_REFUSED |= {errno.EMFILE}
+_MISNAMED = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_MISNAMED |= {errno.ENAMETOOLONG}
 
 
 def run(main: Callable[[], None]) -> None:
@@ -44,8 +30,8 @@ def run(main: Callable[[], None]) -> None:
     """
     try:
         fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
-        _die_with_engine()
-        gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
+        if os.environ.get(ENGINE) == str(os.getppid()):  # not so where srun starts the job
+            die_with_parent()
         main()
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -62,11 +48,11 @@ def run(main: Callable[[], None]) -> None:
         if isinstance(fault, BrokenPipeError) and _stdout_is_cut():
             _write_nowhere()
             sys.exit(128 + signal.SIGPIPE)  # as programs end before `head`
-        if not (advice := (_REFUSED | _MISNAMED).get(fault.errno)):
+        if fault.errno not in _REFUSED | _MISNAMED:
             raise
         where = fault.filename or "standard output, or a file without a name"
         kind = UserError if fault.errno in _MISNAMED else EnvironmentFault
-        _leave(f"{where}: {fault.strerror}; {advice}", kind.exit_code)
+        _leave(f"{where}: {fault.strerror}", kind.exit_code)
 
 
 def _leave(message: str, code: int) -> NoReturn:
@@ -102,23 +88,3 @@ def die_with_parent() -> None:
 def has_engine() -> bool:
     """Return True if Snakemake or DVC started this command, and records its outputs at its end."""
     return bool(os.environ.get(ENGINE))
-
-
-def _die_with_engine() -> None:
-    """Have Linux kill this process with the engine that started it.
-
-    The engine's process id is in HEADCOUNT_JOB. Another parent means that the engine has ended:
-    raises EnvironmentFault then, but for a question about flags. SLURM ends what srun starts.
-    """
-    engine = os.environ.get(ENGINE)
-    if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        return
-    if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
-        return
-    die_with_parent()
-    if engine != str(os.getppid()):
-        raise EnvironmentFault(
-            "HEADCOUNT_JOB: expected the id of the process that started this command, found "
-            f"{engine[:20]!r}. Snakemake and DVC set it for their jobs: theirs has ended, or the "
-            "variable is left in this shell; then: unset HEADCOUNT_JOB"
-        )

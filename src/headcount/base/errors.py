@@ -1,6 +1,9 @@
 """Faults that are not bugs. A message says what was expected, what was found, where, what to do."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 
@@ -32,6 +35,19 @@ def lacks_memory(fault: BaseException) -> bool:
     return full or isinstance(fault, MemoryError)
 
 
+_DAMAGES = (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+
+
+@contextmanager
+def reading(path: Path, maker: str) -> Iterator[None]:
+    """Raise UserError, which names what makes the file, if a file is missing or damaged."""
+    try:
+        yield
+    except _DAMAGES as fault:
+        reason = repr(fault).partition("\n")[0]
+        raise UserError(f"{path}: damaged or missing ({reason}); make it by {maker}") from fault
+
+
 class Interrupted(HeadcountError):
     """A signal asked the command to stop; what it had done is saved."""
 
@@ -42,14 +58,9 @@ class Interrupted(HeadcountError):
 
 
 def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
-    """Return an imported package. Raises EnvironmentFault if it cannot be imported.
-
-    The message names `wanted`, such as "predicted trees", and the `remedy`.
-    """
+    """Return an imported package, or raise EnvironmentFault with `wanted` and the `remedy`."""
     try:
         return importlib.import_module(name)
     except ImportError as fault:
-        lacks = isinstance(fault, ModuleNotFoundError) and fault.name == name
-        reason = "it not installed" if lacks else f"that it cannot be imported ({fault})"
-        message = f"{wanted}: expected the package {name}, found {reason}; {remedy}"
+        message = f"{wanted}: expected the package {name} ({fault}); {remedy}"
         raise EnvironmentFault(message) from fault

@@ -16,22 +16,17 @@ from typing import Any, TextIO
 
 from headcount.base.errors import EnvironmentFault, UserError
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class NoRoom(OSError):
-    """A file does not fit on the disk, into a quota, or under a limit on its size."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that name no file
 
 
 @contextmanager
-def whole_file(path: Path, size: int | None = None) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Yield a path to write to. It becomes `path` when the block ends, and is deleted if it raises.
 
-    `size` is the number of bytes to come, if known. Raises OSError that names `path`, and NoRoom
-    with the bytes needed and free. The rest of a killed writer has the same name and is replaced.
+    Raises OSError that names `path`. The rest of a killed writer has the same name and is replaced.
     """
     part = path.with_name(f".part-{path.name}")
-    with naming(path, part, size):
+    with naming(path, part):
         path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
         try:
@@ -53,24 +48,20 @@ def whole_folder(path: Path) -> Iterator[Path]:
         part.mkdir(parents=True)
         try:
             yield part
-            _replace(path, part)
+            aside = _emptied_aside(path)
+            if path.exists():
+                path.rename(aside)
+            try:
+                part.rename(path)
+            except OSError:
+                if aside.exists():
+                    aside.rename(path)  # nothing is lost
+                raise
         except BaseException:
             remove_folder(part)
             raise
-
-
-def _replace(path: Path, part: Path) -> None:
-    aside = _emptied_aside(path)
-    if path.exists():
-        path.rename(aside)
-    try:
-        part.rename(path)
-    except BaseException:
-        if aside.exists() and not path.exists():
-            aside.rename(path)
-        raise
-    flush_to_disk(path.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+        flush_to_disk(path.parent)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_replaceable(folder: Path, what: str, known: Iterable[str]) -> None:
@@ -98,34 +89,20 @@ def check_apart(out: Path, inputs: Iterable[Path]) -> None:
 
 
 @contextmanager
-def naming(path: Path, part: Path | None = None, size: int | None = None) -> Iterator[None]:
-    """Name `path`, and not its `part`, in errors of the system. Raises NoRoom if a disk is full."""
+def naming(path: Path, part: Path | None = None) -> Iterator[None]:
+    """Name `path`, and not its `part`, in errors of the system."""
     try:
         yield
-    except NoRoom:  # another file, written while this one is open
-        raise
     except OSError as fault:
-        if fault.errno in _NO_ROOM:
-            raise NoRoom(fault.errno, f"{fault.strerror}: {_room(path, size)}", str(path)) from None
-        if fault.filename == str(part):
+        unnamed = fault.filename is None and fault.errno in _NO_ROOM
+        if unnamed or fault.filename == str(part):
             fault.filename = str(path)
         raise
 
 
-def _room(path: Path, size: int | None) -> str:
-    """Return the number of bytes that a file needs, and the number that its disk has."""
-    disk = os.statvfs(next(parent for parent in path.absolute().parents if parent.is_dir()))
-    if disk.f_files and not disk.f_favail:
-        return "no inode is free there, so it takes no more files, however small"
-    free = disk.f_bavail * disk.f_frsize
-    if size is None:
-        return f"it needs more than the {free:,} bytes that are free there"
-    return f"it needs {size:,} bytes and {free:,} are free there"
-
-
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes, all or none."""
-    with whole_file(path, len(content)) as part:
+    with whole_file(path) as part:
         part.write_bytes(content)
 
 
@@ -140,10 +117,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a header and rows, all or none. Floats keep all their digits.
-
-    Raises ValueError for a row that has not one value for each column.
-    """
+    """Write a header and rows of as many values, all or none. Floats keep all their digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -177,10 +151,7 @@ def fill_page(template: Path, values: Mapping[str, Any]) -> str:
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the place, `<path>:<line>`, and the cells by column of every row.
-
-    Raises UserError unless the file has exactly these columns.
-    """
+    """Yield `<path>:<line>` and the cells of every row. Raise UserError for other columns."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         if rows.fieldnames != list(columns):

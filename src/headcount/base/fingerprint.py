@@ -20,6 +20,7 @@ from headcount.base.errors import EnvironmentFault
 
 _SOURCE = Path(__file__).resolve().parents[2]
 _ROOT = _SOURCE.parent
+_OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
 _ENDS = (".py", ".yaml", ".html", ".css", ".js", ".md")  # of a module and of data beside it
 
 Parsed = tuple[tuple[str, ...], str]  # imports, fingerprint
@@ -37,13 +38,8 @@ def require_own_package(root: Path) -> None:
 
 @cache
 def code(script: str, *modules: str) -> dict[str, str]:
-    """Return {file: fingerprint} of a script and of every project module that it imports.
-
-    `modules` are further modules, which the script imports by name. Paths are relative to the
-    project's root. Raises ValueError for a relative import, and ModuleNotFoundError for a module
-    that is not the project's.
-    """
-    waiting, parsed = [_ROOT / script, *chain.from_iterable(map(_files_named, modules))], {}
+    """Return {file: fingerprint} of a script, these modules, and all of ours that they import."""
+    waiting, parsed = [_ROOT / script, *chain.from_iterable(map(_files_of, modules))], {}
     while waiting:
         path = waiting.pop()
         if path not in parsed:
@@ -55,13 +51,6 @@ def code(script: str, *modules: str) -> dict[str, str]:
 def digest(value: Any) -> str:
     """Return twelve hex digits of a JSON value. The order of its keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _files_named(module: str) -> tuple[Path, ...]:
-    path = _SOURCE.joinpath(*module.split(".")).with_suffix(".py")
-    if not path.exists():
-        raise ModuleNotFoundError(f"{module}: there is no {path}")
-    return _files_of(module)
 
 
 @cache
@@ -82,7 +71,7 @@ def _parsed(path: Path) -> Parsed:
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return (), hashlib.sha256(text.encode()).hexdigest()[:12]
-    key = hashlib.sha256((_own_text() + text).encode()).hexdigest()
+    key = hashlib.sha256((_OWN_TEXT + text).encode()).hexdigest()
     cached = path.parent / "__pycache__" / f"{path.stem}.fingerprint.json"
     with suppress(OSError, ValueError, KeyError, TypeError):  # none, or another version's
         memo = json.loads(cached.read_text(encoding="utf-8"))
@@ -94,11 +83,6 @@ def _parsed(path: Path) -> Parsed:
     if not sys.dont_write_bytecode:
         _write(cached, {"key": key, "imports": imports, "fingerprint": fingerprint})
     return imports, fingerprint
-
-
-@cache
-def _own_text() -> str:
-    return Path(__file__).read_text(encoding="utf-8")
 
 
 def _write(target: Path, memo: dict[str, Any]) -> None:
@@ -120,16 +104,14 @@ def _imports(tree: ast.Module, path: Path) -> Iterator[str]:
 
 
 def _canonical(node: Any) -> str:
-    """Return a syntax tree as text, without positions, bare strings and empty fields.
-
-    Bare strings are docstrings. Which empty fields exist depends on the version of Python.
-    """
+    """Return a syntax tree as text, without positions, docstrings and empty fields."""
     if isinstance(node, list):
         return f"[{','.join(filter(None, map(_canonical, node)))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
         return ""
+    # Which empty fields exist depends on the version of Python.
     fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
     inside = ",".join(f"{name}={_canonical(value)}" for name, value in fields)
     return f"{type(node).__name__}({inside})"

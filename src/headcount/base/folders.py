@@ -1,7 +1,4 @@
-"""Names of the files in folders of models and of segmented pairs.
-
-Scripts and rules share them, so that a job records every file that its rule lists.
-"""
+"""Names of the files in folders of models and of segmented pairs, for scripts and rules alike."""
 
 SIDES = ("src", "tgt")  # source and target
 
@@ -12,7 +9,7 @@ MODEL_FILES = (DESCRIPTION, WEIGHTS)
 CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 """A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
 PRETRAINED_SOURCES = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")
-"""Files of a model of that library and its subwords, without code and pickles."""
+"""Files of models and tokenisers of that library, without code and pickles."""
 ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
 """Parts of the labelled pairs of a corpus."""
 

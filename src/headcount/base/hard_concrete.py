@@ -54,10 +54,7 @@ class HardConcrete:
         return self.concrete_density(stretched, log_alpha) / width
 
     def at_test(self, log_alpha: np.ndarray | float) -> np.ndarray:
-        """Return the gate once training is over: 1 where 1 is likelier than 0, else 0.
-
-        Source: Voita et al. 2019, footnote 7.
-        """
+        """Return the gate after training: 1 if 1 is likelier, else 0 (Voita et al., footnote 7)."""
         return (self.p_one(log_alpha) > self.p_zero(log_alpha)).astype(float)
 
 

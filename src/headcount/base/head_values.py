@@ -4,20 +4,18 @@ A list is text with one address per line, counted from 0, such as enc_self.0.3.
 """
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_csv, write_csv
 
 COLUMNS = ("kind", "layer", "head", "statistic", "value")
-_ADDRESS = re.compile(r"(\w+)\.(\d{1,6})\.(\d{1,6})")
-_OTHER_MODEL = "this file belongs to another model"
+_REMEDY = "this file belongs to another model; make it again"
 
 Statistics = Mapping[str, Sequence[float] | np.ndarray]  # one value per head, by name
 
@@ -38,47 +36,30 @@ def head_rows(heads: Sequence[Head], statistics: Statistics) -> list[list[Any]]:
 
 
 def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
-    """Return one statistic of every head, [heads] in flat order.
-
-    Raises UserError, with the place of the first fault, unless the file has one finite value for
-    every head of this model and for no other head.
-    """
-    values = np.full(grid.size, np.nan)
-    for where, row in read_csv(path, COLUMNS):
-        if row["statistic"] == statistic:
-            position = grid.index(read_address("{kind}.{layer}.{head}".format(**row), grid, where))
-            if not math.isnan(values[position]):
-                raise UserError(f"{where}: a second {statistic} of one head; keep one")
-            values[position] = _number(row["value"])
-            if not math.isfinite(values[position]):
-                raise UserError(f"{where}: expected a finite value, found {row['value']}")
-    for position in np.flatnonzero(np.isnan(values)):
-        raise UserError(
-            f"{path}: {grid.heads()[position].label()} has no {statistic}; {_OTHER_MODEL}"
-        )
-    return values
+    """Return one statistic of every head, [heads] in flat order, as `read_numbers` does."""
+    return read_numbers(path, COLUMNS, [(*head, statistic) for head in grid.heads()], statistic)
 
 
-def read_in_order(
-    path: Path, columns: Sequence[str], keys: Sequence[Sequence[Any]], script: str
+def read_numbers(
+    path: Path, columns: Sequence[str], keys: Iterable[Sequence[Any]], statistic: str = ""
 ) -> np.ndarray:
-    """Return the last column, one number per key. The other columns are the keys in their order.
+    """Return the last column, one number per key. The other columns are the keys, in any order.
 
-    Raises UserError, with file and line, for other keys or a value that is not finite. `script`
-    writes such files.
+    Rows of other statistics are skipped if `statistic` is given. Raises UserError, with the place
+    of the first fault, unless the file has one finite value for every key and for no other.
     """
-    remedy = f"{_OTHER_MODEL}, or run {script} again"
-    values: list[float] = []
-    wanted = (f"{', '.join(map(str, key))} and a finite value" for key in keys)
+    values = {tuple(map(str, key)): math.nan for key in keys}
     for where, row in read_csv(path, columns):
         *key, text = map(str, row.values())
-        expected, given = next(wanted, "the end of the file"), ", ".join(key)
-        if not expected.startswith(f"{given} and") or not math.isfinite(_number(text)):
-            raise UserError(f"{where}: expected {expected}, found {given}, {text}; {remedy}")
-        values.append(_number(text))
-    if len(values) < len(keys):
-        raise UserError(f"{path}: expected {len(keys)} rows, found {len(values)}; {remedy}")
-    return np.array(values)
+        if statistic in ("", row.get("statistic")):
+            if not math.isnan(values.get(tuple(key), 0.0)) or not math.isfinite(_number(text)):
+                wrong = f"{', '.join(key)} with {text}"
+                expected = "expected finite values, one for each head"
+                raise UserError(f"{where}: {expected}, found {wrong}; {_REMEDY}")
+            values[tuple(key)] = _number(text)
+    for key in (key for key, value in values.items() if math.isnan(value)):
+        raise UserError(f"{path}: expected a value of {', '.join(key)}; {_REMEDY}")
+    return np.array([*values.values()])
 
 
 def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
@@ -88,10 +69,8 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
     and a head listed twice.
     """
     heads: list[Head] = []
-    try:
+    with reading(path, "saving text as UTF-8"):
         lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as fault:
-        raise UserError(f"{path}: expected UTF-8 text; save the file as UTF-8") from fault
     for number, line in enumerate(lines, start=1):
         if text := line.partition("#")[0].strip():
             head = read_address(text, grid, f"{path}:{number}: {text[:100]}")
@@ -102,24 +81,16 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
 
 
 def read_address(text: str, grid: HeadGrid, where: str) -> Head:
-    """Return the head of an address such as enc_self.0.3.
-
-    Raises UserError, which starts with `where`, for other text and a head that does not exist.
-    """
-    match = _ADDRESS.fullmatch(text)
-    if not match:
-        form = "<kind>.<layer>.<head> counted from 0, such as enc_self.0.3"
-        raise UserError(f"{where}: expected the address of a head, {form}")
-    head = Head(match[1], int(match[2]), int(match[3]))
-    try:
-        grid.index(head)
-    except UserError as fault:
-        raise UserError(f"{where}: {fault}") from None
-    return head
+    """Return the head of an address such as enc_self.0.3. Raise UserError, begun by `where`."""
+    for head in grid.heads():
+        if head.name() == text:
+            return head
+    form = "<kind>.<layer>.<head> counted from 0, such as enc_self.0.3"
+    raise UserError(f"{where}: expected a head of this model, {form}")
 
 
-def _number(text: str | None) -> float:
+def _number(text: str) -> float:
     try:
         return float(text)
-    except (TypeError, ValueError):
+    except ValueError:
         return math.nan

@@ -41,12 +41,9 @@ def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:
 
 
 def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:
-    """Return a ranking cut into near-equal groups, of which the first may be longer by one.
-
-    Raises UserError if there are more groups than heads.
-    """
+    """Return a ranking cut into near-equal groups, of which the first may be longer by one."""
     if groups > len(ranking):
-        raise UserError(f"masking.groups: expected at most {len(ranking)} heads, found {groups}")
+        raise UserError(f"masking.groups: expected at most {len(ranking)}, found {groups}")
     return [group.tolist() for group in np.array_split(np.array(ranking), groups)]
 
 

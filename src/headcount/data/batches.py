@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.errors import UserError
 from headcount.data.vocabulary import BOS, EOS, PAD
@@ -64,11 +65,6 @@ class Batch:
     def target_tokens(self) -> int:
         """Target tokens with EOS, without padding."""
         return sum(self.tgt_lengths)
-
-    @property
-    def source_tokens(self) -> int:
-        """Source tokens with EOS, without padding."""
-        return sum(self.src_lengths)
 
     def without_padding(self, targets: Tensor) -> Tensor:
         """Return the rows of [b, q, ...] at real target positions: [tokens, ...]."""
@@ -138,10 +134,8 @@ def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> It
 
 def pad_sources(sources: Sequence[Ids]) -> Tensor:
     """Return sources [b, k] with EOS, padded at the end."""
-    table = np.full((len(sources), max(map(len, sources)) + 1), PAD, dtype=np.int64)
-    for row, ids in zip(table, sources, strict=True):
-        row[: len(ids) + 1] = [*ids, EOS]
-    return torch.from_numpy(table)
+    rows = [torch.tensor([*ids, EOS]) for ids in sources]
+    return pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
 def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
@@ -174,10 +168,8 @@ class BatchPlan:
         self.src_lengths, self.lengths = lengths[0], lengths.max(0)
         longest = int(self.lengths.argmax())
         if self.lengths[longest] > budget:
-            raise UserError(
-                f"pair {longest + 1} has {self.lengths[longest]} subwords with EOS, more than the "
-                f"batch budget of {budget}; raise train.batch_tokens or lower text.max_words"
-            )
+            size = f"pair {longest + 1} has {self.lengths[longest]} subwords with EOS"
+            raise UserError(f"{size}, more than the batch budget of {budget}; raise batch_tokens")
 
     def epoch(self, number: int) -> list[np.ndarray]:
         """Return the batches of one epoch in training order, each an array of pair numbers."""

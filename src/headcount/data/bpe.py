@@ -11,7 +11,7 @@ from typing import Any
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from headcount.base.errors import UserError
+from headcount.base.errors import reading
 from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings, SpellingSettings
@@ -20,13 +20,13 @@ from headcount.data.sentencepieces import (
     MARKS,
     TOKENIZER_UNIT,
     UNIT,
-    RunningPieces,
     make_pieces,
     read_marks,
 )
 from headcount.data.vocabulary import SPECIALS, UNK, Vocabulary
 from headcount.data.words import (
     SEPARATOR,
+    AnySegmenter,
     Normalise,
     Tokeniser,
     protect,
@@ -39,18 +39,19 @@ UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
 LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
+_KEYS = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}  # of segmentation.json
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 
 
 class PieceCutter:
-    """Cuts words into pieces by learnt merges, with a cache."""
+    """Cuts words into pieces by learnt merges, with a cache, or leaves them whole."""
 
-    def __init__(self, codes: str):
+    def __init__(self, codes: str, unit: str = "subwords"):
         """`codes` is the text of a code file, as `learn_codes` returns it."""
         merges = codes.count("\n") - 1
         # BPE would read a file without merges as a faulty line; 0 stops it from reading any.
         self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
-        self._cut_word = cache(self._pieces)
+        self._cut_word = cache(self._pieces) if unit == "subwords" else lambda w: [protect(w)]
 
     def cut(self, words: Iterable[str]) -> list[str]:
         """Return the pieces of all words, with `@@` where the next piece continues a word."""
@@ -63,22 +64,6 @@ class PieceCutter:
             pieces[-1] += SEPARATOR
         pieces[-1] = pieces[-1].removesuffix(SEPARATOR)
         return pieces
-
-
-class WordCutter:
-    """Leaves every word whole, protected like a piece."""
-
-    def cut(self, words: Iterable[str]) -> list[str]:
-        """Return the words, each a piece."""
-        return list(map(protect, words))
-
-
-Cutter = PieceCutter | WordCutter
-
-
-def make_cutter(unit: str, codes: str) -> Cutter:
-    """Return the cutter for a unit of `BpeSettings`. Whole words need no codes."""
-    return WordCutter() if unit == "words" else PieceCutter(codes)
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
@@ -112,20 +97,18 @@ def _parts(word: str) -> list[str]:
     return [safe[start : start + LONGEST_CUT] for start in range(0, len(safe), LONGEST_CUT)]
 
 
-class Segmenter:
-    """One side of a pair: from a line of text to subword ids and back."""
-
-    prefix: Sequence[int] = ()  # no ids that every sentence begins with
+class Segmenter(AnySegmenter):
+    """One side of a pair, cut into words and these into subwords."""
 
     def __init__(
-        self, tokeniser: Tokeniser, cutter: Cutter, words: Vocabulary, normalise: Normalise = str
+        self,
+        tokeniser: Tokeniser,
+        cutter: PieceCutter,
+        words: Vocabulary,
+        normalise: Normalise = str,
     ):
-        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
-        self.language = tokeniser.language
-        self.normalise = normalise
-        self.vocabulary = words
-        self._tokeniser = tokeniser
-        self._cutter = cutter
+        super().__init__(tokeniser.language, words, normalise)
+        self._tokeniser, self._cutter = tokeniser, cutter
 
     def pieces(self, line: str) -> list[str]:
         """Return the pieces of a cleaned line, known to the model or not."""
@@ -135,30 +118,15 @@ class Segmenter:
         """Return for each piece True if it begins a word."""
         return [not before.endswith(SEPARATOR) for before in ["", *pieces[:-1]]][: len(pieces)]
 
-    def word_count(self, pieces: Sequence[str]) -> int:
-        """Return the number of words of pieces."""
-        return sum(self.begins(pieces))
-
     def word(self, pieces: Sequence[str]) -> str:
         """Return the word of these pieces."""
         return join_pieces(pieces)[0]
-
-    def encode(self, line: str) -> list[int]:
-        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
-        return self.vocabulary.ids(self.pieces(line))
-
-    def cut_off(self, ids: list[int], longest: int) -> list[int]:
-        """Return at most `longest` ids of a line."""
-        return ids[:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the detokenised line of ids without padding, start or end."""
         pieces = self.vocabulary.pieces(ids)
         shown = (UNKNOWN if piece == SPECIALS[UNK] else piece for piece in pieces)
         return self._tokeniser.join(join_pieces(shown))
-
-
-AnySegmenter = Segmenter | RunningPieces
 
 
 def segment_corpus(
@@ -187,7 +155,7 @@ def segment_corpus(
     else:
         codes = [learn_codes(count, merges) for count in counts]
     for side, name in enumerate(SIDES):
-        cutter = make_cutter(settings.unit, codes[side])
+        cutter = PieceCutter(codes[side], settings.unit)
         write_text(folder / CODES[side], codes[side])
         pieces: Counter[str] = Counter()
         for word, count in counts[side].items():
@@ -207,16 +175,12 @@ def segment_corpus(
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
     """Return both sides of a folder of `segment_corpus`. Raises UserError for another folder."""
-    try:
+    with reading(folder, "scripts/bpe.py"):
         about = read_segmentation(folder)
         codes = [(folder / name).read_bytes() for name in CODES]
         src = Vocabulary.load(folder / VOCABULARIES[0])
         tgt = src if about["joint"] else Vocabulary.load(folder / VOCABULARIES[1])
         return _segmenter(0, about, codes[0], src), _segmenter(1, about, codes[1], tgt)
-    except (FileNotFoundError, ValueError, KeyError) as fault:
-        raise UserError(
-            f"{folder}: expected the files that scripts/bpe.py writes: {fault}; run it again"
-        ) from None
 
 
 def _segmenter(
@@ -228,7 +192,7 @@ def _segmenter(
         marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, normalise)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unsegmented_scripts"])
-    cutter = make_cutter(about["unit"], codes.decode("utf-8"))
+    cutter = PieceCutter(codes.decode("utf-8"), about["unit"])
     return Segmenter(tokeniser, cutter, vocabulary, read_normaliser(about, _SPELT))
 
 
@@ -236,15 +200,10 @@ def read_segmentation(folder: Path) -> dict[str, Any]:
     """Return the content of segmentation.json. Raises UserError if it lacks a key."""
     path = folder / SEGMENTATION
     keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}
-    try:
+    with reading(path, "scripts/bpe.py or scripts/segment.py"):
         about = read_json(path)
         if about["unit"] in (UNIT, TOKENIZER_UNIT):
             keys.add(MARKS)
         if not keys <= set(about):
-            raise ValueError("a key is missing")
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as fault:
-        raise UserError(
-            f"{path}: expected an object with {', '.join(sorted(keys))} ({fault}); run "
-            "scripts/bpe.py again, or scripts/segment.py for a pretrained model"
-        ) from None
+            raise ValueError(f"expected the keys {', '.join(sorted(keys))}")
     return about

@@ -11,7 +11,7 @@ from headcount.base.files import write_json, write_text
 from headcount.base.random_streams import Stream
 from headcount.base.settings.corpora import ENTAILMENT
 from headcount.base.settings.pretrained import EntailmentSettings
-from headcount.data.lines import LineTally, read_lines
+from headcount.data.lines import FoundText
 from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
@@ -25,30 +25,24 @@ class Example(NamedTuple):
     label: str
 
 
-def read_pairs(
-    path: Path, limit: int | None = None, member: str | None = None, shown: str | None = None
-) -> list[Example]:
+def read_pairs(text: FoundText, limit: int | None = None) -> list[Example]:
     """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones.
 
-    Raises UserError, with the line, for a row of another shape, for a file without any pair, and as
-    `read_lines`.
+    Raises UserError, with the line, for a row of another shape, and for a file without any pair.
     """
     pairs: list[Example] = []
-    shown = shown or str(path)
-    for number, row in _rows(path, member, shown):
+    for number, row in _rows(text):
         cells = [row.get(column) for column in COLUMNS]
         for column, cell in zip(COLUMNS, cells, strict=True):
             if not isinstance(cell, str) or (column == "gold_label" and not cell.strip()):
-                raise UserError(
-                    f"{shown}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
-                    "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
-                )
+                wanted = ", ".join(COLUMNS)
+                raise UserError(f"{text.shown}:{number}: expected {wanted}, found no {column}")
         if cells[2].strip() != "-":  # the label of a pair on which people did not agree
             pairs.append(Example(cells[0], cells[1], cells[2].strip()))
         if limit is not None and len(pairs) == limit:
             break
     if not pairs:
-        raise UserError(f"{shown}: expected labelled sentence pairs, found none")
+        raise UserError(f"{text.shown}: expected labelled sentence pairs, found none")
     return pairs
 
 
@@ -62,8 +56,7 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
     for split in ENTAILMENT:
         if split not in listed:
             raise UserError(f"{manifest}: expected labelled pairs {split!r}, found {list(listed)}")
-        file = find_file(manifest, listed[split])
-        parts[split] = read_pairs(file.path, None, file.member, file.shown)
+        parts[split] = read_pairs(find_file(manifest, listed[split]))
     whole, dev, train = parts["train"], settings.dev_pairs, settings.train_pairs
     if dev + (train or 1) > len(whole):
         raise UserError(
@@ -80,21 +73,18 @@ def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> N
     write_json(folder / "parts.json", {part: len(pairs) for part, pairs in parts.items()})
 
 
-def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dict]]:
+def _rows(text: FoundText) -> Iterator[tuple[int, dict]]:
     """Yield line number and cells of each row. Quotation marks are part of the sentences."""
-    lines = enumerate(read_lines(path, member, LineTally(), shown), start=1)
-    filled = ((number, line) for number, line in lines if line.strip())
-    if re.search(r"\.jsonl(\.\w+)?$", member or shown):
-        yield from ((number, _object(line, f"{shown}:{number}")) for number, line in filled)
+    filled = ((n, line) for n, line in enumerate(text.lines(), start=1) if line.strip())
+    if re.search(r"\.jsonl(\.\w+)?$", text.member or text.shown):
+        yield from ((number, _object(line, f"{text.shown}:{number}")) for number, line in filled)
         return
     columns = next(filled, (0, ""))[1].split("\t")
     for number, line in filled:
         cells = line.split("\t")
         if len(cells) > len(columns):
-            raise UserError(
-                f"{shown}:{number}: expected at most {len(columns)} cells, as in the header, found "
-                f"{len(cells)}; take the tab out of the sentence"
-            )
+            wanted = f"expected at most {len(columns)} cells, as in the header"
+            raise UserError(f"{text.shown}:{number}: {wanted}, found {len(cells)}")
         yield number, dict(zip(columns, cells, strict=False))
 
 

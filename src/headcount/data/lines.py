@@ -16,11 +16,10 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
@@ -31,131 +30,120 @@ OPENERS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.op
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, OSError)
 
 
-def named(path: Path, member: str | None, shown: str = "") -> str:
-    """Return the name of a text for messages: its file (`shown`, or else the path) and member."""
-    return f"{shown or path} ({member})" if member else shown or str(path)
+class FoundText(NamedTuple):
+    """A raw file or its member, its name in messages, and the way to read its sentences."""
 
+    path: Path
+    member: str | None = None
+    own: str = ""
+    """The file's name in messages, if that is not its path."""
+    format: str = "plain"
+    column: int | str = 1
+    separator: str = ""
+    translator: str | None = None
+    language: str = ""
 
-@contextmanager
-def unpacked(path: Path, member: str | None, shown: str = "") -> Iterator[BinaryIO]:
-    """Open the unpacked bytes of a file, or of a member (packed itself or not) of a tar or zip.
+    @property
+    def shown(self) -> str:
+        """Name of the file in messages."""
+        return self.own or str(self.path)
 
-    Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use nothing
-    before the block has ended.
-    """
-    opened = _zip_member if path.suffix.lower() == ".zip" else _plain_or_tar_member
-    try:
-        with ExitStack() as stack:
-            stream = stack.enter_context(opened(path, member, shown or str(path)))
-            if member is not None and (opener := OPENERS.get(Path(member).suffix.lower())):
-                stream = stack.enter_context(opener(stream))
-            yield stream
-    except _DAMAGE as fault:
-        # Readers of packed files report damage without an error number; disks have one.
-        if getattr(fault, "errno", None) is not None:
-            raise
-        raise UserError(
-            f"{named(path, member, shown)}: damaged, cut short, or not of the kind that its name "
-            f"says ({fault or type(fault).__name__}); get the file again"
-        ) from None
+    @property
+    def name(self) -> str:
+        """Name of the text in messages, with that of the member."""
+        return f"{self.shown} ({self.member})" if self.member else self.shown
 
+    def lines(self) -> Iterator[str]:
+        """Yield the raw lines, without line ends.
 
-@contextmanager
-def _plain_or_tar_member(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
-    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
-        if member is None:
-            yield stream
-            return
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for info in archive:
-                if info.name.removeprefix("./") == member:  # some packers begin all names so
-                    break
-            else:
-                raise _missing(member, shown, archive.getnames())
-            _check_member(member, shown, info.type in (tarfile.REGTYPE, tarfile.AREGTYPE))
-            yield archive.extractfile(info)
-            names = [name.removeprefix("./") for name in archive.getnames()]
-            _check_member(member, shown, several=names.count(member) > 1)
-        while stream.read(2**20):  # the checksum of a packed file stands at its end
-            pass
+        Raises UserError, with line and byte offset, for bytes that are not UTF-8 and for NUL, and
+        as `opened`.
+        """
+        with self.opened() as stream:
+            raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+            yield from _lines(raws, self.name)
 
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the unpacked bytes of the file or of the member, which may be packed itself.
 
-@contextmanager
-def _zip_member(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        if member not in names:
-            raise _missing(str(member), shown, names)
-        info = archive.getinfo(member)
-        kind = stat.S_IFMT(info.external_attr >> 16)  # zero where the system that packed has none
-        regular = not info.is_dir() and kind in (0, stat.S_IFREG)
-        _check_member(member, shown, regular, names.count(member) > 1)
+        Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use
+        nothing before the block has ended.
+        """
+        is_zip = self.path.suffix.lower() == ".zip"
         try:
-            file = archive.open(info)
-        except (NotImplementedError, RuntimeError) as fault:  # a rare method; a password
-            raise UserError(f"{shown} ({member}): cannot be unpacked: {fault}") from None
-        with file:
-            yield io.BufferedReader(file)  # its lines are read several times as fast
+            with ExitStack() as stack:
+                opener = open if is_zip else OPENERS.get(self.path.suffix.lower(), open)
+                stream = stack.enter_context(opener(self.path, "rb"))
+                if self.member is not None:
+                    find = _in_zip if is_zip else _in_tar
+                    stream = stack.enter_context(find(stream, self.member, self.shown))
+                    if opener := OPENERS.get(Path(self.member).suffix.lower()):
+                        stream = stack.enter_context(opener(stream))
+                yield stream
+        except _DAMAGE as fault:
+            # Readers of packed files report damage without an error number; disks have one.
+            if getattr(fault, "errno", None) is not None:
+                raise
+            raise UserError(
+                f"{self.name}: damaged, cut short, or not of the kind that its name says "
+                f"({fault or type(fault).__name__}); get the file again"
+            ) from None
 
 
-def _missing(member: str, shown: str, names: Iterable[str]) -> UserError:
-    first, *more = [name[:100] for name in names] or ["no member"]
-    listed = ", ".join([first, *more[:9]]) + (", …" if more[9:] else "")
-    return UserError(f"{shown}: expected a member {member}, found {listed}")
+def _in_tar(stream: BinaryIO, member: str, shown: str) -> BinaryIO:
+    archive = tarfile.TarFile(fileobj=stream)
+    infos = []
+    for info in archive:
+        if info.size < 0:
+            raise tarfile.ReadError(f"{info.name[:100]} has a negative size")
+        infos.append(info)
+    while stream.read(2**20):  # the checksum of a packed file stands at its end
+        pass
+    # Some packers begin all names with ./
+    _check_member(member, shown, [info.name.removeprefix("./") for info in infos])
+    info = next(info for info in infos if info.name.removeprefix("./") == member)
+    if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        raise _irregular(member, shown)
+    return archive.extractfile(info)
 
 
-def _check_member(member: str, shown: str, regular: bool = True, several: bool = False) -> None:
-    """Raise UserError for a link, a folder or a device, and for a name that occurs twice."""
-    if not regular:
-        raise UserError(f"{shown}: expected {member} to be a plain file, found a link or device")
-    if several:
+def _in_zip(stream: BinaryIO, member: str, shown: str) -> BinaryIO:
+    archive = zipfile.ZipFile(stream)
+    _check_member(member, shown, archive.namelist())
+    info = archive.getinfo(member)
+    kind = stat.S_IFMT(info.external_attr >> 16)  # zero where the system that packed has none
+    if info.is_dir() or kind not in (0, stat.S_IFREG):
+        raise _irregular(member, shown)
+    try:
+        return io.BufferedReader(archive.open(info))  # its lines are read several times as fast
+    except (NotImplementedError, RuntimeError) as fault:  # a rare method; a password
+        raise UserError(f"{shown} ({member}): cannot be unpacked: {fault}") from None
+
+
+def _check_member(member: str, shown: str, names: list[str]) -> None:
+    if names.count(member) > 1:
         raise UserError(f"{shown}: has more than one {member}; pack it anew")
+    if member not in names:
+        listed = ", ".join(name[:100] for name in names[:10]) + ", …" * (len(names) > 10)
+        raise UserError(f"{shown}: expected a member {member}, found {listed or 'no member'}")
+
+
+def _irregular(member: str, shown: str) -> UserError:
+    return UserError(f"{shown}: expected {member} to be a plain file, found a link or device")
 
 
 LONGEST_LINE = 16 * 2**20
 """Limit of a line in bytes, so that memory stays bounded."""
 
 
-@dataclass
-class LineTally:
-    """Counts of one side: lines, and the times that a rule was applied."""
-
-    lines: int = 0
-    bom: int = 0
-    crlf: int = 0
-    no_final_newline: int = 0
-    line_breaks: int = 0
-    controls: int = 0
-    invisible: int = 0
-    """Invisible characters, which stay: zero-width spaces, word joiners, soft hyphens."""
-    spaced: int = 0
-    """Lines with a space before a comma or full stop, as tokenised text has."""
-    ambiguous: int = 0
-    """Units of a TMX file with several sentences in the language, which are left empty."""
-    testsuites: int = 0
-    """Documents of WMT's test suites, which are left out."""
-    tags: dict[str, int] = field(default_factory=dict)
-    """Sentences of a TMX file by their language tag."""
-
-
-def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
-    """Yield the lines of a raw text, packed or not, without line ends. `tally` counts oddities.
-
-    Messages call the file `shown`, by default its path. Raises UserError, with line and byte
-    offset, for bytes that are not UTF-8 and for NUL, and as `unpacked`.
-    """
-    with unpacked(path, member, shown) as stream:
-        raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
-        yield from _lines(raws, named(path, member, shown), tally)
-
-
-def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:
-    """Yield lists of the lines that arrived together in a stream, by the rule of `read_lines`.
+def arriving_lines(stream: BinaryIO, shown: str) -> Iterator[list[str]]:
+    """Yield lists of the lines that arrived together in a stream, by the rule of raw text.
 
     A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
     """
     waiting: deque[bytes] = deque()
-    lines = _lines(iter(lambda: waiting.popleft(), None), shown, tally)
+    lines = _lines(iter(waiting.popleft, None), shown)
     rest = b""
     while arrived := stream.read1(2**18):
         *whole, rest = (rest + arrived).split(b"\n")
@@ -187,42 +175,26 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _lines(raws: Iterator[bytes], name: str, tally: LineTally) -> Iterator[str]:
+def _lines(raws: Iterator[bytes], name: str) -> Iterator[str]:
     offset = 0
     for number, raw in enumerate(raws, start=1):
         where = f"{name}:{number}"
-        if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise UserError(
-                f"{where}: byte offset 0: expected UTF-8, found the byte order mark of UTF-16; use "
-                "iconv"
-            )
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
-            tally.bom, offset = tally.bom + 1, len(codecs.BOM_UTF8)
+            offset = len(codecs.BOM_UTF8)
             raw = raw[offset:]
         if not raw:
             return
         if len(raw) > LONGEST_LINE:
             raise UserError(f"{where}: line longer than {LONGEST_LINE} bytes; is this a text?")
-        tally.lines += 1
-        yield _decoded(raw, where, offset, tally)
+        try:
+            line = raw.decode("utf-8")
+            if "\0" in line:
+                at = raw.index(0)
+                raise UnicodeDecodeError("utf-8", raw, at, at + 1, "NUL, as in UTF-16 or damage")
+        except UnicodeDecodeError as fault:
+            raise UserError(
+                f"{where}: byte offset {offset + fault.start}: expected UTF-8, found the byte "
+                f"0x{raw[fault.start]:02X} ({fault.reason}); mend the line or use iconv"
+            ) from None
+        yield line.removesuffix("\n").removesuffix("\r")
         offset += len(raw)
-
-
-def _decoded(raw: bytes, where: str, offset: int, tally: LineTally) -> str:
-    body = raw.removesuffix(b"\n")
-    tally.no_final_newline += len(body) == len(raw)
-    if body.endswith(b"\r"):
-        tally.crlf += 1
-        body = body[:-1]
-    if b"\0" in body:
-        raise UserError(
-            f"{where}: byte offset {offset + body.index(0)}: expected text, found a NUL byte; "
-            "this is UTF-16, a binary file or a damaged one"
-        )
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        raise UserError(
-            f"{where}: byte offset {offset + fault.start}: expected UTF-8, found the byte "
-            f"0x{body[fault.start]:02X} ({fault.reason}); mend the line or use iconv"
-        ) from None

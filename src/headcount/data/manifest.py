@@ -1,14 +1,13 @@
 """The manifest of a corpus: the raw file of every side of every split, and its checksum."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_json, sha256, write_json
-from headcount.data.lines import LineTally, named, read_lines, unpacked
+from headcount.data.lines import FoundText
 
 NAME = "manifest.json"
 
@@ -19,32 +18,6 @@ an archive; `own`, the person's own file that it is a copy of; and the way to re
 
 Texts = dict[str, dict[str, Row | dict[str, list[Row]]]]
 """{split: {language: text}}. A text is one file, or several: its `parts` or its `references`."""
-
-
-class FoundText(NamedTuple):
-    """A raw file or its member, the way to read its sentences, and its name in messages."""
-
-    path: Path
-    member: str | None
-    shown: str
-    format: str = "plain"
-    column: int | str = 1
-    separator: str = ""
-    translator: str | None = None
-    language: str = ""
-
-    @property
-    def name(self) -> str:
-        """Name of the text in messages, with that of the member."""
-        return named(self.path, self.member, self.shown)
-
-    def lines(self, tally: LineTally) -> Iterator[str]:
-        """Yield raw lines as `read_lines` does."""
-        return read_lines(self.path, self.member, tally, self.shown)
-
-    def opened(self) -> AbstractContextManager[BinaryIO]:
-        """Open the unpacked bytes as `unpacked` does."""
-        return unpacked(self.path, self.member, self.shown)
 
 
 def write_manifest(
@@ -71,11 +44,9 @@ def write_manifest(
 
 def read_manifest(manifest: Path) -> dict[str, Any]:
     """Return the content of a manifest. Raises UserError if there is none, or another file."""
-    try:
+    with reading(manifest, "scripts/download.py"):
         about = read_json(manifest)
         about["splits"].items()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise UserError(f"{manifest}: not a manifest ({fault}); download its corpus") from None
     return about
 
 
@@ -104,12 +75,10 @@ def find_file(manifest: Path, row: Row) -> FoundText:
         raise UserError(f"{path}: this raw file is missing; delete {manifest} and run again")
     actual = _sha256(path, path.stat().st_mtime_ns)
     if actual != row["sha256"]:
-        raise UserError(
-            f"{path}: changed since its download. Expected SHA-256 {row['sha256']}, found {actual}."
-            f" Delete {manifest} and run again."
-        )
+        change = f"changed since its download, from SHA-256 {row['sha256']} to {actual}"
+        raise UserError(f"{path}: {change}; delete {manifest} and run again")
     ways = {key: row[key] for key in FoundText._fields if key in row}
-    return FoundText(**{"path": path, "member": None, "shown": row.get("own", str(path))} | ways)
+    return FoundText(path, **ways)
 
 
 @cache
@@ -122,7 +91,5 @@ def _side(manifest: Path, listed: Mapping[str, Any], split: str, language: str) 
     if language in listed.get(split, {}):
         return listed[split][language]
     known = "; ".join(f"{name}: {', '.join(sides)}" for name, sides in listed.items())
-    raise UserError(
-        f"{manifest}: expected the split {split!r} in the language {language!r}, found {known}. "
-        "Check the pair, the test sets and config/corpora.yaml."
-    )
+    wanted = f"the split {split!r} in the language {language!r}"
+    raise UserError(f"{manifest}: expected {wanted}, found {known}; see config/corpora.yaml")

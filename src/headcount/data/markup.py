@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import two_letters
-from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText
 from headcount.data.words import UNSPACED
 
@@ -53,21 +52,19 @@ def _local(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-def read_memory(text: FoundText, tally: LineTally) -> Iterator[str]:
+def read_memory(text: FoundText) -> Iterator[str]:
     """Yield of each unit of a TMX file its only sentence in the text's language, or nothing."""
     seen: set[str] = set()
+    any_sentence = False
     with text.opened() as stream:
-        for unit, _ in elements(stream, "tu", text.name):
-            tally.lines += 1
+        for number, (unit, _) in enumerate(elements(stream, "tu", text.name), start=1):
             sides = [(_tag(side), side.find("{*}seg")) for side in unit.iterfind("{*}tuv")]
             seen.update(tag for tag, _ in sides)
-            mine = _variant(dict(sides), text.language, f"{text.name}: unit {tally.lines}")
+            mine = _variant(dict(sides), text.language, f"{text.name}: unit {number}")
+            any_sentence |= mine is not None
             sentences = {_sentence(segment) for tag, segment in sides if tag == mine}
-            if mine:
-                tally.tags[mine] = tally.tags.get(mine, 0) + 1
-                tally.ambiguous += len(sentences) > 1
             yield sentences.pop() if len(sentences) == 1 else ""
-    if not tally.tags:
+    if not any_sentence:
         raise _no_language(text, seen)
 
 
@@ -79,7 +76,7 @@ def _tag(side: ElementTree.Element) -> str:
 
 
 def _variant(tags: Iterable[str], language: str, where: str) -> str | None:
-    """Return the tag of a language: the same tag, or else one that adds a region or a script.
+    """Return the tag of a language: the same tag, or else the one that adds a region or a script.
 
     Raises UserError if several do.
     """
@@ -120,23 +117,34 @@ def _text(element: ElementTree.Element) -> str:
     return _PLACE if kind in _PLACED else ""
 
 
-def read_segments(text: FoundText, tally: LineTally) -> dict[Key, str]:
-    """Return the segments of a test set in SGML or XML, by key. Raises UserError for bad ones."""
-    segments = (_wmt if text.format == "wmt" else _sgm)(text, tally)
-    return _of_translator(segments, text.translator, text.name)
+def read_segments(text: FoundText) -> dict[Key, str]:
+    """Return the segments of a test set in SGML or XML, by key, of one translator.
+
+    Translators have a name or a number. Raises UserError for a faulty file, or if none is named
+    where several translate a segment.
+    """
+    segments = _wmt(text) if text.format == "wmt" else _sgm(text)
+    names = ", ".join(segments)
+    parts = list(segments.values())
+    if text.translator is not None:
+        numbered = {str(number): own for number, own in enumerate(parts, start=1)}
+        parts = [segments.get(text.translator, numbered.get(text.translator, {}))]
+    chosen = {key: words for own in parts for key, words in own.items()}
+    if not chosen:
+        wanted = f" of translator {text.translator}" if text.translator else ""
+        raise UserError(f"{text.name}: expected segments{wanted}, found {names or 'none'}")
+    if len(chosen) < sum(map(len, parts)):
+        raise UserError(f"{text.name}: has a segment twice; name one translator of {names}")
+    return chosen
 
 
-def _wmt(text: FoundText, tally: LineTally) -> _Segments:
+def _wmt(text: FoundText) -> _Segments:
     """Return the segments in one language of WMT's XML since 2021, without systems' outputs."""
     segments: dict[str, _Segments] = {}
     with text.opened() as stream:
         for document, _ in elements(stream, "doc", text.name):
-            if "testsuite" in document.attrib:
-                tally.testsuites += 1
-                continue
-            for block in document:
-                if _local(block.tag) == "hyp":
-                    continue
+            blocks = [] if "testsuite" in document.attrib else document
+            for block in (block for block in blocks if _local(block.tag) != "hyp"):
                 author = block.get("translator", "")
                 own = segments.setdefault(block.get("lang", ""), {}).setdefault(author, {})
                 for segment in block.iterfind(".//{*}seg"):
@@ -145,13 +153,12 @@ def _wmt(text: FoundText, tally: LineTally) -> _Segments:
     mine = _variant(segments, text.language, text.name)
     if mine is None:
         raise _no_language(text, segments)
-    tally.lines += sum(map(len, segments[mine].values()))
     return segments[mine]
 
 
-def _sgm(text: FoundText, tally: LineTally) -> _Segments:
+def _sgm(text: FoundText) -> _Segments:
     """Return the segments of an SGML file, which need not be well-formed."""
-    content = "".join(f"{line}\n" for line in text.lines(tally))
+    content = "".join(f"{line}\n" for line in text.lines())
     segments: _Segments = {}
     document, translator, place = "", "", 0
     while tag := _TAG.search(content, place):
@@ -167,9 +174,9 @@ def _sgm(text: FoundText, tally: LineTally) -> _Segments:
         wrong = tag if kind == "/seg" or not all(key) else end if end and not end[1] else None
         if wrong:
             raise UserError(
-                f"{text.name}: expected closed segments with an id, in documents with a docid, "
-                f"found {wrong[0]} in line {content.count(chr(10), 0, wrong.start()) + 1}; WMT's "
-                "XML since 2021 has the format wmt"
+                f"{text.name}:{content.count(chr(10), 0, wrong.start()) + 1}: expected closed "
+                f"segments with an id, in documents with a docid, found {wrong[0]}; WMT's XML "
+                "since 2021 has the format wmt"
             )
         if end is None:
             raise UserError(f"{text.name}: the file ends within {shown_key(key)}; get it again")
@@ -197,25 +204,6 @@ def _add(segments: dict[Key, str], key: Key, words: str, name: str) -> None:
     if key in segments:
         raise UserError(f"{name}: has {shown_key(key)} twice")
     segments[key] = words
-
-
-def _of_translator(segments: _Segments, translator: str | None, name: str) -> dict[Key, str]:
-    """Return the segments of a translator, by name or number, or of all if none is named."""
-    names = list(segments)
-    chosen: dict[Key, str] = {}
-    if translator is None:
-        for own in segments.values():
-            if twice := next((key for key in own if key in chosen), None):
-                hint = f"name one translator of {', '.join(names)}"
-                raise UserError(f"{name}: has {shown_key(twice)} twice; {hint}")
-            chosen |= own
-    else:
-        numbered = dict(zip(map(str, range(1, len(names) + 1)), segments.values(), strict=True))
-        chosen = segments.get(translator, numbered.get(translator, {}))
-    if not chosen:
-        wanted = f" of translator {translator}" if translator else ""
-        raise UserError(f"{name}: expected segments{wanted}, found {', '.join(names) or 'none'}")
-    return chosen
 
 
 def shown_key(key: Key) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
 from headcount.base.settings.sources import Draw
-from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
 from headcount.data.markup import elements, read_memory, read_segments, shown_key
 
@@ -21,32 +20,30 @@ _ABOUT_TALK = re.compile(r"\s*</?(url|talkid|keywords|speaker|reviewer|translato
 _TITLES = re.compile(r"</?(title|description)>")
 
 
-def read_sentences(text: FoundText, tally: LineTally) -> Iterator[str]:
-    """Yield the sentences of a raw text. Raises UserError for a faulty one, even at its end."""
-    yield from _READERS[text.format](text, tally)
+def read_sentences(text: FoundText) -> Iterator[str]:
+    """Return the sentences of a raw text. Raises UserError for a faulty one, even at its end."""
+    return _READERS[text.format](text)
 
 
-def _moses(text: FoundText, tally: LineTally) -> Iterator[str]:
+def _moses(text: FoundText) -> Iterator[str]:
     """Decode the entities of Moses's tokeniser, which a scorer's tokeniser would cut to pieces."""
     import sacremoses  # takes a quarter of a second that not every text needs
 
-    yield from map(sacremoses.MosesDetokenizer().unescape_xml, text.lines(tally))
+    return map(sacremoses.MosesDetokenizer().unescape_xml, text.lines())
 
 
-def _ted(text: FoundText, tally: LineTally) -> Iterator[str]:
-    for line in text.lines(tally):
-        if not _ABOUT_TALK.match(line):
-            yield _TITLES.sub("", line)
+def _ted(text: FoundText) -> Iterator[str]:
+    return (_TITLES.sub("", line) for line in text.lines() if not _ABOUT_TALK.match(line))
 
 
-def _tsv(text: FoundText, tally: LineTally) -> Iterator[str]:
-    rows = (line.split(text.separator or "\t") for line in text.lines(tally))
-    yield from _column(enumerate(rows, start=1), text)
+def _tsv(text: FoundText) -> Iterator[str]:
+    rows = (line.split(text.separator or "\t") for line in text.lines())
+    return _column(enumerate(rows, start=1), text)
 
 
-def _csv(text: FoundText, tally: LineTally) -> Iterator[str]:
+def _csv(text: FoundText) -> Iterator[str]:
     """Yield a column of a table whose quoted cells may have separators and line ends."""
-    lines = (f"{line}\n" for line in text.lines(tally))
+    lines = (f"{line}\n" for line in text.lines())
     rows = csv.reader(lines, delimiter=text.separator or ",", strict=True)
     try:
         yield from _column(((rows.line_num, row) for row in rows), text)
@@ -56,32 +53,28 @@ def _csv(text: FoundText, tally: LineTally) -> Iterator[str]:
 
 def _column(rows: Iterator[tuple[int, list[str]]], text: FoundText) -> Iterator[str]:
     """Yield one cell of each row. The first row has names if the column is given by a name."""
-    place, hint = text.column, "correct the column or the separator in config/corpora.yaml"
+    place = text.column
     if isinstance(place, str):
         number, names = next(rows, (1, []))
         if place not in names:
             listed = ", ".join(names) or "none"
-            raise UserError(
-                f"{text.name}:{number}: expected a column {place!r}, found {listed}; {hint}"
-            )
+            raise UserError(f"{text.name}:{number}: expected a column {place!r}, found {listed}")
         place = names.index(place) + 1
     for number, cells in rows:
         if len(cells) < place:
-            raise UserError(
-                f"{text.name}:{number}: expected {place} columns, found {len(cells)}; {hint}"
-            )
+            raise UserError(f"{text.name}:{number}: expected {place} columns, found {len(cells)}")
         yield cells[place - 1]
 
 
-_READERS: dict[str, Callable[[FoundText, LineTally], Iterator[str]]] = {
+_READERS: dict[str, Callable[[FoundText], Iterator[str]]] = {
     "plain": FoundText.lines,
     "moses": _moses,
-    "sgm": lambda text, tally: iter(read_segments(text, tally).values()),
+    "sgm": lambda text: iter(read_segments(text).values()),
     "ted": _ted,
     "tmx": read_memory,
     "tsv": _tsv,
     "csv": _csv,
-    "wmt": lambda text, tally: iter(read_segments(text, tally).values()),
+    "wmt": lambda text: iter(read_segments(text).values()),
 }
 
 
@@ -115,94 +108,81 @@ class RawSplit:
         """Names of its files for messages."""
         return ", ".join(dict.fromkeys(text.shown for part in self._parts for text in part))
 
-    def rows(self, tallies: tuple[LineTally, LineTally]) -> Iterator[Row]:
-        """Yield the rows of the split, with a tally of the source and one of the target.
+    def rows(self) -> Iterator[Row]:
+        """Return the rows of the split.
 
         Raises UserError, sometimes only at the end, for faulty or unequal files and too few pairs.
         """
         if self._draw is None:
-            return self._undrawn(tallies)
-        total = sum(1 for _ in self._undrawn((LineTally(), LineTally())))
+            return self._undrawn()
+        total = sum(1 for _ in self._undrawn())
         wanted, seed = self._draw.pairs, self._draw.seed
         if wanted > total:
-            raise UserError(
-                f"{self.shown}: expected at least the {wanted} pairs of draw.{self._split}, found "
-                f"{total}; lower that number in config/corpora.yaml, or add a source"
-            )
-        drawn = np.zeros(total + 1, dtype=bool)
+            least = f"the {wanted} pairs of draw.{self._split}"
+            raise UserError(f"{self.shown}: expected at least {least}, found {total}")
+        drawn = np.zeros(total, dtype=bool)
         chooser = Stream.PAIRS.generator(seed)
-        drawn[1 + chooser.choice(total, wanted, replace=False, shuffle=False)] = True
-        return self._only("draw", self._undrawn(tallies), lambda number: drawn[number])
+        drawn[chooser.choice(total, wanted, replace=False, shuffle=False)] = True
+        return self._taken("draw", zip(self._undrawn(), drawn, strict=True))
 
-    def _undrawn(self, tallies: tuple[LineTally, LineTally]) -> Iterator[Row]:
+    def _undrawn(self) -> Iterator[Row]:
         self.left_out = {}
-        rows = chain.from_iterable(self._aligned(part, tallies) for part in self._parts)
+        rows = chain.from_iterable(map(self._aligned, self._parts))
         if self._times:
-            rows = self._overlapping(rows)
+            rows = self._taken("overlap", self._in_time(rows))
         if any(rule["of"] == self._of for rule in self._rules.values()):
-            rows = self._only("hold_out", rows, lambda number: self._taker(number) == self._split)
+            numbered = enumerate(rows, start=1)
+            held = ((row, self._taker(number) == self._split) for number, row in numbered)
+            rows = self._taken("hold_out", held)
         return rows
 
-    def _only(self, rule: str, rows: Iterator[Row], takes: Callable[[int], bool]) -> Iterator[Row]:
-        """Yield the rows whose number, from 1, a rule takes, and count the others."""
+    def _taken(self, rule: str, rows: Iterable[tuple[Row, bool]]) -> Iterator[Row]:
+        """Yield the rows that a rule takes, and count the others."""
         self.left_out[rule] = 0
-        for number, row in enumerate(rows, start=1):
-            if takes(number):
+        for row, taken in rows:
+            if taken:
                 yield row
             else:
                 self.left_out[rule] += 1
 
-    def _overlapping(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield the rows whose times overlap enough, and count the others."""
-        self.left_out["overlap"] = 0
+    def _in_time(self, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+        """Yield rows, each with True if its times overlap enough."""
         for row, share in zip_longest(rows, overlaps(*self._times)):
             if row is None or share is None:
-                raise UserError(
-                    f"{self.shown}: expected as many pairs as {self._times[0].shown} has lines; "
-                    "get both again, of one release"
-                )
-            if share >= self._least:
-                yield row
-            else:
-                self.left_out["overlap"] += 1
+                lines = f"{self._times[0].shown} has lines"
+                raise UserError(f"{self.shown}: expected as many pairs as {lines}; get both again")
+            yield row, share >= self._least
 
     def _taker(self, number: int) -> str:
         """Return the first split whose rule `every` takes this row."""
         rules = ((name, rule) for name, rule in self._rules.items() if rule["of"] == self._of)
         return next((name for name, rule in rules if number % rule["every"] == 0), self._of)
 
-    def _aligned(
-        self, texts: list[FoundText], tallies: tuple[LineTally, LineTally]
-    ) -> Iterator[Row]:
+    def _aligned(self, texts: list[FoundText]) -> Iterator[Row]:
         """Yield rows of parallel texts: by their segments' keys if all have keys."""
-        counted = [tallies[0], *[tallies[1]] * (len(texts) - 1)]
         if all(text.format in ("sgm", "wmt") for text in texts):
-            yield from self._by_key(texts, counted)
+            yield from self._by_key(texts)
             return
-        for row in zip_longest(*map(read_sentences, texts, counted)):
+        for row in zip_longest(*map(read_sentences, texts)):
             if None in row:
+                counts = (
+                    f"{t.name} has {sum(1 for _ in read_sentences(t))} sentences" for t in texts
+                )
                 raise UserError(
-                    f"{self._split}: the sides are not aligned: {', '.join(map(_counted, texts))}; "
-                    "mend or replace them"
+                    f"{self._split}: the sides are not aligned: {', '.join(counts)}; mend them"
                 )
             yield row
 
-    def _by_key(self, texts: list[FoundText], tallies: list[LineTally]) -> Iterator[Row]:
+    def _by_key(self, texts: list[FoundText]) -> Iterator[Row]:
         """Yield rows in the order of the source, whatever the order of a reference."""
-        sides = list(map(read_segments, texts, tallies))
+        sides = list(map(read_segments, texts))
         known = list(zip(texts, sides, strict=True))
         for (one, mine), (other, theirs) in chain(pairwise(known), pairwise(known[::-1])):
-            lacking = [key for key in mine if key not in theirs]
-            if lacking:
-                raise UserError(
-                    f"{self._split}: {shown_key(lacking[0])} and {len(lacking) - 1} more are in "
-                    f"{one.name} and missing in {other.name}; get both again"
-                )
+            if lacking := [key for key in mine if key not in theirs]:
+                keys = f"{shown_key(lacking[0])} and {len(lacking) - 1} more"
+                places = f"are in {one.name} and missing in {other.name}"
+                raise UserError(f"{self._split}: {keys} {places}; get both again")
         yield from zip(*([segments[key] for key in sides[0]] for segments in sides), strict=True)
-
-
-def _counted(text: FoundText) -> str:
-    return f"{text.name} has {sum(1 for _ in read_sentences(text, LineTally()))} sentences"
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
@@ -212,14 +192,12 @@ def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
     XCES alignment, in the same order, which has more links. Raises UserError for a missing link.
     """
     known = _links(links)
-    for number, line in enumerate(ids.lines(LineTally()), start=1):
+    for number, line in enumerate(ids.lines(), start=1):
         wanted = tuple(line.split("\t"))
         share = next((share for link, share in known if link == wanted), None)
         if share is None:
-            raise UserError(
-                f"{ids.name}:{number}: expected the link of {' '.join(wanted)} in {links.shown}, "
-                "found none in the order of its pairs; get both again, of one release"
-            )
+            link = f"the link of {' '.join(wanted)} in {links.shown}"
+            raise UserError(f"{ids.name}:{number}: expected {link}, found none; get both again")
         yield share
 
 

@@ -51,24 +51,17 @@ def parse_text(
 def load_parser(language: str, models: Path) -> Any:
     """Return stanza's pipeline for words. Raises EnvironmentFault without package or models."""
     stanza = optional_package("stanza", "predicted trees", _REMEDY)
-    common = {"processors": "tokenize,pos,lemma,depparse", "package": "default"}
-
-    def load() -> Any:
-        options = {"tokenize_pretokenized": True, "download_method": None, **common}
-        return stanza.Pipeline(language, str(models), **options)
-
     try:
-        try:
-            return load()
-        except _DAMAGED as fault:
-            if lacks_memory(fault):
-                raise
-        stanza.download(language, str(models), resources_version=RESOURCES, **common)
-        return load()
+        return stanza.Pipeline(
+            language,
+            str(models),
+            processors="tokenize,pos,lemma,depparse",
+            tokenize_pretokenized=True,
+            download_method="reuse_resources",  # fetches what is missing or damaged
+            resources_version=RESOURCES,
+        )
     except _DAMAGED as fault:
         if lacks_memory(fault):
             raise
-        raise EnvironmentFault(
-            f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
-            f"{fault}; check the language and the network"
-        ) from fault
+        lack = f"stanza has no models for {language!r} in {models}, nor can fetch them"
+        raise EnvironmentFault(f"{lack}: {fault}") from fault

@@ -1,8 +1,7 @@
 """Pieces of running text by a model of SentencePiece or a tokenizer.json of the hub."""
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from headcount.base.errors import UserError, optional_package
 from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import Normalise, protect, restore
+from headcount.data.words import AnySegmenter, Normalise, protect, restore
 
 UNIT = "sentencepiece"
 """`unit` in segmentation.json of text that was cut by a SentencePiece model."""
@@ -55,22 +54,24 @@ def read_marks(about: dict[str, Any], side: int) -> Marks:
     return Marks(**about[MARKS][SIDES[side]])
 
 
-class RunningPieces(ABC):
-    """One side of a pair, with the interface of `Segmenter`: from text to ids and back."""
+class RunningPieces(AnySegmenter):
+    """One side of a pair, cut by a model of running text."""
 
-    def __init__(self, language: str, words: Vocabulary, marks: Marks, normalise: Normalise = str):
-        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
-        self.language = language
-        self.normalise = normalise
-        self.vocabulary = words
-        self._marks = marks
+    def __init__(
+        self,
+        language: str,
+        words: Vocabulary,
+        marks: Marks,
+        normalise: Normalise,
+        cut: Callable[[str], list[Placed]],
+        join: Callable[[list[str]], str],
+    ):
+        """`cut` and `join` have the model's own names of pieces."""
+        super().__init__(language, words, normalise)
+        self.prefix = marks.prefix(words)
+        self._marks, self._cut, self._join = marks, cut, join
         self._special = frozenset(map(protect, marks.special))
         self._apart = self._special.union(map(protect, marks.words))
-
-    @property
-    def prefix(self) -> list[int]:
-        """Ids that every sentence begins with, such as the code of its language."""
-        return self._marks.prefix(self.vocabulary)
 
     @property
     def marked(self) -> bool:
@@ -105,10 +106,6 @@ class RunningPieces(ABC):
             return restore(pieces[0])
         return self._join([restore(piece) for piece in pieces]).strip()
 
-    def encode(self, line: str) -> list[int]:
-        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
-        return self.vocabulary.ids(self.pieces(line))
-
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
         """Return at most `longest` ids of a line, among them the marks at its end."""
         if len(ids) <= longest:
@@ -122,71 +119,68 @@ class RunningPieces(ABC):
         line = self._join([restore(piece) for piece in pieces])
         return self.normalise(" ".join(line.split()))
 
-    @abstractmethod
-    def _cut(self, line: str) -> list[Placed]:
-        """Return the pieces of a line by the model's names, each with its position."""
 
-    @abstractmethod
-    def _join(self, pieces: list[str]) -> str:
-        """Return the line of such pieces."""
+def make_pieces(
+    unit: str,
+    language: str,
+    model: bytes,
+    words: Vocabulary,
+    marks: Marks,
+    normalise: Normalise = str,
+) -> RunningPieces:
+    """Return the cutter of running text by the content of a model's file, of this `unit`.
+
+    `words`: the pieces of the model. `normalise` writes lines as the training text. Raises
+    UserError for the bytes of no such model, EnvironmentFault without its package.
+    """
+    cut, join = (_sentencepiece if unit == UNIT else _tokenizer)(model, marks)
+    return RunningPieces(language, words, marks, normalise, cut, join)
 
 
-class SentencePieces(RunningPieces):
-    """Pieces by a SentencePiece model."""
+def _sentencepiece(model: bytes, marks: Marks) -> tuple[Callable, Callable]:
+    """Return the functions that cut and join by a SentencePiece model."""
+    package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
+    try:
+        processor = package.SentencePieceProcessor(model_proto=model)
+    except RuntimeError as fault:
+        raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
+    added = sorted(marks.words, key=len, reverse=True)  # where several begin, the longest
+    finder = re.compile("|".join(f"({marks.words[name]})" for name in added) or "(?!)")
 
-    def __init__(self, language: str, model: bytes, *side: Any):
-        """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
-        super().__init__(language, *side)
-        package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
-        try:
-            self._model = package.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as fault:
-            raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
-        words = self._marks.words
-        self._added = sorted(words, key=len, reverse=True)  # where several begin, the longest
-        patterns = [f"({words[name]})" for name in self._added]
-        self._finder = re.compile("|".join(patterns) or "(?!)")
+    def between(line: str, start: int, end: int) -> list[Placed]:
+        """Return the pieces of a part of a line, which is cut as if it stood alone."""
+        part = processor.encode(line[start:end], return_type="offset_mapping")
+        return [(p, start + o) for p, (o, _) in zip(part["pieces"], part["offsets"], strict=True)]
 
-    def _cut(self, line: str) -> list[Placed]:
+    def cut(line: str) -> list[Placed]:
         placed: list[Placed] = []
         end = 0
-        for match in self._finder.finditer(line):
-            placed += self._cut_between(line, end, match.start())
-            placed.append((self._added[(match.lastindex or 0) - 1], match.start()))
+        for match in finder.finditer(line):
+            placed += between(line, end, match.start())
+            placed.append((added[(match.lastindex or 0) - 1], match.start()))
             end = match.end()
-        return [*placed, *self._cut_between(line, end, len(line))]
+        return [*placed, *between(line, end, len(line))]
 
-    def _cut_between(self, line: str, start: int, end: int) -> list[Placed]:
-        """Return the pieces of a part of a line, which is cut as if it stood alone."""
-        cut = self._model.encode(line[start:end], return_type="offset_mapping")
-        return [(p, start + o) for p, (o, _) in zip(cut["pieces"], cut["offsets"], strict=True)]
-
-    def _join(self, pieces: list[str]) -> str:
-        return self._model.decode(pieces)
+    return cut, processor.decode
 
 
-class TokenizerPieces(RunningPieces):
-    """Pieces by a tokenizer.json."""
+def _tokenizer(model: bytes, marks: Marks) -> tuple[Callable, Callable]:
+    """Return the functions that cut and join by a tokenizer.json."""
+    tokenizer = load_tokenizer(model)
+    added = {tokenizer.token_to_id(name): name for name in marks.words}
+    names = set(added.values())
 
-    def __init__(self, language: str, model: bytes, *side: Any):
-        """`model`: the content of its file. `side`: other arguments of `RunningPieces`."""
-        super().__init__(language, *side)
-        self._model = load_tokenizer(model)
-        self._added = {self._model.token_to_id(name): name for name in self._marks.words}
-
-    def _cut(self, line: str) -> list[Placed]:
-        cut = self._model.encode(line, add_special_tokens=False)
-        names = set(self._added.values())
+    def cut(line: str) -> list[Placed]:
+        whole = tokenizer.encode(line, add_special_tokens=False)
         # The token of an added word includes the spaces beside it; its id has its name. An unknown
         # token has its text, which may be the name of an added word.
         tokens = (
-            self._added.get(number) or (_UNKNOWN if token in names else token)
-            for number, token in zip(cut.ids, cut.tokens, strict=True)
+            added.get(number) or (_UNKNOWN if token in names else token)
+            for number, token in zip(whole.ids, whole.tokens, strict=True)
         )
-        return [(token, start) for token, (start, _) in zip(tokens, cut.offsets, strict=True)]
+        return [(token, start) for token, (start, _) in zip(tokens, whole.offsets, strict=True)]
 
-    def _join(self, pieces: list[str]) -> str:
-        return self._model.decoder.decode(pieces)
+    return cut, lambda pieces: tokenizer.decoder.decode(pieces)
 
 
 @lru_cache(maxsize=1)  # both sides have the same; one of 250,000 pieces takes two seconds
@@ -197,12 +191,3 @@ def load_tokenizer(model: bytes) -> Any:
         return package.Tokenizer.from_str(model.decode("utf-8"))
     except Exception as fault:  # the library has no narrower one
         raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault
-
-
-def make_pieces(unit: str, language: str, model: bytes, *side: Any) -> RunningPieces:
-    """Return the cutter of running text by a model of this `unit`.
-
-    `side`: other arguments of `RunningPieces`. Raises UserError for the bytes of no such model,
-    EnvironmentFault without its package.
-    """
-    return (SentencePieces if unit == UNIT else TokenizerPieces)(language, model, *side)

@@ -4,16 +4,16 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
+from headcount.base.folders import SIDES
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.sources import Draw
-from headcount.data.lines import LineTally, clean_lines, read_lines
+from headcount.data.lines import FoundText, clean_lines
 from headcount.data.pairs import RawSplit
 from headcount.data.words import UNSPACED, normaliser
 
@@ -98,21 +98,18 @@ class PairFilter:
         `duplicates` and `overlap` may drop any share. Messages name `files`.
         """
         if not self._with_words:
-            raise UserError(
-                f"{files}: no pair with words on both sides remains of {self.pairs}; dropped: "
-                f"{self.dropped}. Check the files and the text settings."
-            )
+            rest = f"no pair with words on both sides remains of {self.pairs}"
+            raise UserError(f"{files}: {rest}; dropped: {self.dropped}")
         most = self._settings.max_dropped
         for name, dropped in self.dropped.items():
-            if name in self._requested or dropped / max(1, self.pairs) <= most:
-                continue  # a quotient, so that the share in the message is enough
-            share = math.ceil(100 * dropped / self.pairs) / 100
-            raise UserError(
-                f"{files}: the filter {name} would leave out {dropped} of {self.pairs} training "
-                f"pairs, the first of them pair {self._first[name]}; text.max_dropped allows a "
-                f"share of {most}. Check these pairs; if the loss is meant, set text.max_dropped to"
-                f" {share}."
-            )
+            # A quotient, so that the share in the message is enough.
+            if name not in self._requested and dropped / self.pairs > most:
+                share = math.ceil(100 * dropped / self.pairs) / 100
+                raise UserError(
+                    f"{files}: the filter {name} would leave out {dropped} of {self.pairs} "
+                    f"training pairs, the first of them pair {self._first[name]}; check them, or "
+                    f"raise text.max_dropped from {most} to {share}."
+                )
 
     def _seen_before(self, pair: _Pair) -> bool:
         """Return True for a copy. A digest of 16 bytes stands for a pair."""
@@ -121,10 +118,9 @@ class PairFilter:
         return len(self._seen) == before
 
 
-_BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_CONTROLS = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
 _INVISIBLE = re.compile("[\u200b\u2060\xad]")
 _SPACED = re.compile(r" [.,](?: |$)")
-_CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
 
 
 def write_split(
@@ -145,49 +141,39 @@ def write_split(
     writes nothing for faulty raw files, or if a filter drops more than the settings allow.
     """
     raw = RawSplit(manifest, split, languages, draw)
-    tallies = LineTally(), LineTally()
+    odd = {side: {"invisible": 0, "spaced": 0} for side in SIDES}
     judge, normalise = PairFilter(settings, held_out, split == "train"), normaliser(settings)
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
         src, tgt = (
             stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
         )
-        for source, *translations in raw.rows(tallies):
-            one = normalise(clean(source, tallies[0]))
-            others = [normalise(clean(line, tallies[1])) for line in translations]
-            if judge.keeps(one, others[0]):
-                src.write(f"{one}\n")
+        for row in raw.rows():
+            source, *others = (normalise(clean(line)) for line in row)
+            for line, counted in zip((source, others[0]), odd.values(), strict=True):
+                counted["invisible"] += len(_INVISIBLE.findall(line))
+                counted["spaced"] += _SPACED.search(line) is not None
+            if judge.keeps(source, others[0]):
+                src.write(f"{source}\n")
                 tgt.write("\t".join(others) + "\n")
         judge.check_losses(raw.shown)
     facts = {"split": split, "src_lang": languages[0], "tgt_lang": languages[1]}
     facts |= {"references": raw.references, "left_out": raw.left_out}
     facts |= {"pairs_read": judge.pairs, "pairs_kept": judge.pairs - sum(judge.dropped.values())}
     facts |= {"found": judge.found, "dropped": judge.dropped, "equal": judge.equal}
-    write_json(counts, facts | {"src": asdict(tallies[0]), "tgt": asdict(tallies[1])})
+    write_json(counts, facts | odd)
 
 
-def clean(line: str, tally: LineTally) -> str:
+def clean(line: str) -> str:
     """Return the line with single spaces between its words.
 
     White space and control characters separate words. Byte order marks are removed. Other invisible
-    characters stay, but a line of nothing else is empty. `tally` counts them.
+    characters stay, but a line of nothing else is empty.
     """
-    if not line.isascii():
-        tally.bom += line.count("\ufeff")
-        line = line.replace("\ufeff", "")
-    if odd := _CONTROLS.findall(line):
-        breaks = sum(character in _BREAKS for character in odd)
-        tally.line_breaks += breaks
-        tally.controls += len(odd) - breaks
-        line = _CONTROLS.sub(" ", line)
-    line = " ".join(line.split())
-    tally.spaced += _SPACED.search(line) is not None
-    invisible = 0 if line.isascii() else len(_INVISIBLE.findall(line))
-    tally.invisible += invisible
-    return "" if invisible and not _INVISIBLE.sub("", line).strip() else line
+    line = " ".join(_CONTROLS.sub(" ", line.replace("\ufeff", "")).split())
+    return line if _INVISIBLE.sub("", line).strip() else ""
 
 
 def read_clean(path: Path) -> list[str]:
     """Return the cleaned lines of any text, by the line rule of raw text."""
-    tally = LineTally()
-    return [clean(line, tally) for line in read_lines(path, None, tally)]
+    return list(map(clean, FoundText(path).lines()))

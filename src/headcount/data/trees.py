@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,20 +20,21 @@ from conllu.exceptions import ParseException
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import relation_fault
-from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
+from headcount.data.lines import FoundText, clean_lines, write_lines
 from headcount.data.sentencepieces import RunningPieces
 from headcount.data.text import clean
-from headcount.data.vocabulary import UNK
+from headcount.data.words import AnySegmenter
 
 ARC_COLUMNS = ("relation", "offset", "count")
-COUNTS = (
-    *("sentences_read", "dropped_empty", "dropped_wordless", "dropped_text", "dropped_word"),
-    "sentences",
-    *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
-)
-_COLUMNS = 10  # of CoNLL-U
 _MERGE = "merge the text into the treebank first, as its publisher describes"
+UNFIT = {
+    "empty": "it has no word",
+    "wordless": f"all its words are _; {_MERGE}",
+    "text": "its words do not make up its text",
+    "word": "a word has nothing that the model could read",
+}
+"""Reasons for which a sentence is dropped, by the name of their count."""
+_COLUMNS = 10  # of CoNLL-U
 _SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
@@ -69,32 +70,28 @@ class AlignedTree:
     arcs: list[Arc]
 
 
-def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
+def read_trees(text: FoundText) -> Iterator[Tree]:
     """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
 
     Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
     """
-    shown = shown or str(path)
-    words = wordless = 0
-    lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
+    has_words = False
+    lines = (f"{line}\n" for line in text.lines())
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
         try:
             rows = conllu.parse_token_and_metadata(block)
         except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
             reason = " ".join(str(fault).split())[:_SHOWN]
-            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({reason})") from None
+            raise UserError(f"{text.shown}: sentence {number}: not CoNLL-U ({reason})") from None
         sentence = rows.metadata.get("sent_id", str(number))
         if fault := next(_faults(rows), None):
-            raise UserError(
-                f"{shown}: sentence {sentence}: {fault}; mend it or leave the sentence out"
-            )
+            advice = "mend it or leave the sentence out"
+            raise UserError(f"{text.shown}: sentence {sentence}: {fault}; {advice}")
         tree = _tree(rows, sentence)
-        words += not tree.lacks_words and len(tree.tokens)
-        wordless += tree.lacks_words
+        has_words |= bool(tree.tokens) and not tree.lacks_words
         yield tree
-    if not words:
-        actual = f"{wordless} sentences of _ alone; {_MERGE}" if wordless else "none with a word"
-        raise UserError(f"{shown}: expected trees in CoNLL-U, found {actual}")
+    if not has_words:
+        raise UserError(f"{text.shown}: expected trees in CoNLL-U, found none with a word")
 
 
 def _faults(rows: conllu.TokenList) -> Iterator[str]:
@@ -122,20 +119,14 @@ def _faults(rows: conllu.TokenList) -> Iterator[str]:
 
 
 def _tree_faults(heads: dict[int, int]) -> Iterator[str]:
-    """Yield a fault unless words, whose heads exist, make one tree. Visits each word once."""
+    """Yield a fault unless words, whose heads exist, make one tree."""
     roots = [word for word, head in heads.items() if not head]
     if len(roots) > 1:
         yield f"expected one root, found {len(roots)}: words {', '.join(map(str, roots))}"
-    reached = {0}  # words from which the way up leads to the root
-    for word in heads:
-        way: set[int] = set()
-        while word not in reached:
-            if word in way:
-                yield f"word {word} is in a cycle and hangs from no root"
-                return
-            way.add(word)
-            word = heads[word]
-        reached |= way
+    try:
+        TopologicalSorter({word: [head] for word, head in heads.items()}).prepare()
+    except CycleError as fault:
+        yield f"word {fault.args[1][0]} is in a cycle and hangs from no root"
 
 
 def _ranges(rows: conllu.TokenList) -> list[conllu.Token]:
@@ -163,43 +154,33 @@ def _tree(rows: conllu.TokenList, sentence: str) -> Tree:
 
 def align_trees(
     trees: Iterable[Tree], segmenter: AnySegmenter
-) -> tuple[list[AlignedTree], Counter[str]]:
-    """Return the trees whose tokens the model can read, and `COUNTS`.
+) -> tuple[list[AlignedTree], dict[str, int]]:
+    """Return the trees whose tokens the model can read, and counts of sentences and tokens.
 
-    `cut_like_text` counts sentences whose whole text gives the same pieces. Pieces of running text
-    belong to the token in which they begin. Raises UserError if no sentence stays, and for a model
-    whose sentences have marks.
+    Pieces of running text belong to the token in which they begin. Raises UserError if no sentence
+    stays, and for a model whose sentences have marks.
     """
     running = isinstance(segmenter, RunningPieces)
     if running and segmenter.marked:
-        raise UserError(
-            "trees: expected sentences of words alone, but this model adds marks, to which "
-            "heads would attend as to words; leave roles.trees out"
-        )
-
-    @cache
-    def cut(text: str) -> list[str]:
-        return segmenter.pieces(clean(text, LineTally()))
-
-    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+        raise UserError("this model adds marks, which are no words; leave roles.trees out")
+    dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:
-        counts["sentences_read"] += 1
-        pieces = _cut_running(tree, segmenter) if running else list(map(cut, tree.tokens))
-        reason, dropped = _unfit(tree, pieces)
-        if reason:
-            counts[f"dropped_{dropped}"] += 1
-            example = f"sentence {tree.sentence}: {reason}"
-            continue
-        aligned.append(AlignedTree(tree.sentence, pieces, tree.arcs))
-        flat = [piece for token in pieces for piece in token]
-        counts.update(sentences=1, tokens=len(pieces), pieces=len(flat))
-        counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
-        counts["unknown_pieces"] += segmenter.vocabulary.ids(flat).count(UNK)
-        counts["cut_like_text"] += tree.text is not None and cut(tree.text) == flat
+        if running:
+            pieces = _cut_running(tree, segmenter)
+        else:
+            pieces = [segmenter.pieces(clean(token)) for token in tree.tokens]
+        if reason := _unfit(tree, pieces):
+            dropped[f"dropped_{reason}"] += 1
+            example = f"sentence {tree.sentence}: {UNFIT[reason]}"
+        else:
+            aligned.append(AlignedTree(tree.sentence, pieces, tree.arcs))
+    read = len(aligned) + dropped.total()
     if not aligned:
-        raise UserError(f"no sentence is left of {counts['sentences_read']}; the last: {example}")
-    return aligned, counts
+        raise UserError(f"no sentence is left of {read}; the last: {example}")
+    tokens = sum(len(tree.pieces) for tree in aligned)
+    kept = {"sentences_read": read, "sentences": len(aligned), "tokens": tokens}
+    return aligned, kept | dict(dropped)
 
 
 def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
@@ -208,9 +189,9 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     A piece begins with its first letter (a character that is no space) at or after its position,
     because "▁" alone stands before its word.
     """
-    text = segmenter.normalise(clean(tree.text or " ".join(tree.tokens), LineTally()))
+    text = segmenter.normalise(clean(tree.text or " ".join(tree.tokens)))
     # Lower case may have more letters than upper case.
-    tokens = (segmenter.normalise(clean(token, LineTally())) for token in tree.tokens)
+    tokens = (segmenter.normalise(clean(token)) for token in tree.tokens)
     owners = [n for n, token in enumerate(tokens) for _ in "".join(token.split())]
     pieces: list[list[str]] = [[] for _ in tree.tokens]
     if len("".join(text.split())) != len(owners) or not owners:
@@ -221,18 +202,16 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     return pieces
 
 
-def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
-    """Return why a model cannot read a tree, in words and as a count, or empty texts."""
-    if not tree.tokens:
-        return "it has no word", "empty"
-    if tree.lacks_words:
-        return f"all its words are _; {_MERGE}", "wordless"
+def _unfit(tree: Tree, pieces: list[list[str]]) -> str | None:
+    """Return the name in `UNFIT` of the reason why a model cannot read a tree."""
     letters = "".join("".join(tree.tokens).split())
-    if tree.text is not None and "".join(tree.text.split()) != letters:
-        return f"its words do not make up its text {tree.text!r}", "text"
-    if not all(pieces):
-        return "a word has nothing that the model could read", "word"
-    return "", ""
+    reasons = {
+        "empty": not tree.tokens,
+        "wordless": tree.lacks_words,
+        "text": tree.text is not None and "".join(tree.text.split()) != letters,
+        "word": not all(pieces),
+    }
+    return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, str]]) -> str:
@@ -244,7 +223,7 @@ def conllu_text(sentence: str, text: str, words: Iterable[tuple[str, str, int, s
 
 
 def write_aligned(
-    path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
+    path: Path, trees: list[AlignedTree], counts: dict[str, int], about: dict[str, Any]
 ) -> None:
     """Write trees as JSON, one a line, and beside them arcs as `.csv` and counts as `.json`."""
     write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))

@@ -39,10 +39,7 @@ class Vocabulary:
         for number, line in enumerate(clean_lines(path), start=1):
             piece, _, count = line.rpartition(" ")
             if not piece or not count.isdecimal():
-                raise UserError(
-                    f"{path}:{number}: expected 'piece count', found {line[:40]!r}; "
-                    "make the file again"
-                )
+                raise UserError(f"{path}:{number}: expected 'piece count', found {line[:40]!r}")
             counts.append((piece, int(count)))
         return cls(counts)
 

@@ -3,7 +3,7 @@
 import logging
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,7 +11,7 @@ import regex
 
 from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.data import LetterSettings, SpellingSettings, two_letters
-from headcount.data.vocabulary import SPECIALS
+from headcount.data.vocabulary import SPECIALS, Vocabulary
 
 SPELLING = "spelling"
 """Key of segmentation.json: the `SpellingSettings` that are not the defaults."""
@@ -120,14 +120,35 @@ class Tokeniser:
         return _INNER_SPACE.sub("", line) if self._unspaced else line
 
 
+class AnySegmenter:
+    """One side of a pair: from a line of text to subword ids and back."""
+
+    prefix: Sequence[int] = ()
+    """Ids that every sentence begins with, such as the code of its language."""
+
+    def __init__(self, language: str, words: Vocabulary, normalise: Normalise):
+        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
+        self.language, self.vocabulary, self.normalise = language, words, normalise
+
+    def word_count(self, pieces: Sequence[str]) -> int:
+        """Return the number of words of pieces."""
+        return sum(self.begins(pieces))
+
+    def encode(self, line: str) -> list[int]:
+        """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
+        return self.vocabulary.ids(self.pieces(line))
+
+    def cut_off(self, ids: list[int], longest: int) -> list[int]:
+        """Return at most `longest` ids of a line."""
+        return ids[:longest]
+
+
 def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> bool:
     """Return True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault without jieba."""
     uses = unsegmented_scripts == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
-        raise EnvironmentFault(
-            "bpe.unsegmented_scripts: jieba finds the words of Chinese and is not installed; "
-            "pip install -e '.[zh]', or take characters"
-        )
+        advice = "pip install -e '.[zh]', or take characters"
+        raise EnvironmentFault(f"bpe.unsegmented_scripts: jieba is not installed; {advice}")
     return uses
 
 

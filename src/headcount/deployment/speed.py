@@ -19,7 +19,6 @@ from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.lines import clean_lines
 from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, read_importance
-from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
 from headcount.model.removal import remove_heads
@@ -195,8 +194,7 @@ def _search(
     model: Transformer, batches: list[list[Ids]], decode: DecodeSettings, prefix: Sequence[int]
 ) -> int:
     """Translate with all of torch's threads, and return the steps of all sentences."""
-    with frozen_weights():
-        done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
+    done = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
     return sum(translation.steps for batch in done for translation in batch)
 
 

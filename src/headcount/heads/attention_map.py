@@ -15,7 +15,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.section import Compute
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, read_lines, references
+from headcount.data.lines import FoundText, references
 from headcount.data.text import clean, read_clean
 from headcount.heads.head_measures import word_attention
 from headcount.model.transformer import Transformer, first_device, watch_attention
@@ -67,9 +67,9 @@ def write_attention(
 
 def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
     """Return the lines of both sides, the first of several references, [] without a file."""
-    sources, tally = read_clean(src), LineTally()
-    lines = read_lines(tgt, None, tally) if tgt else ()
-    targets = [clean(references(line)[0], tally) for line in lines]
+    sources = read_clean(src)
+    lines = FoundText(tgt).lines() if tgt else ()
+    targets = [clean(references(line)[0]) for line in lines]
     if not 0 < len(sources) <= MOST:
         raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
     if tgt and len(targets) != len(sources):

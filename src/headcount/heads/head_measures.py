@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.base.addresses import Head, HeadGrid
+from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.head_values import COLUMNS
 from headcount.base.settings.heads import RolesSettings
-from headcount.data.batches import Batch
+from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.heads.drawn_text import Done
+from headcount.model.transformer import Transformer, first_device, watch_attention
 
 NOWHERE = OUTSIDE = -1
 LARGEST_PART = 0.25  # of all subwords of the text that count as frequent
@@ -30,14 +32,11 @@ class View(NamedTuple):
     keys: Tensor  # [b, k]
 
 
-def are_words(tokens: Tensor) -> Tensor:
-    """Return a boolean tensor of the shape of the tokens: False for PAD, BOS and EOS."""
-    return (tokens != PAD) & (tokens != BOS) & (tokens != EOS)
-
-
 def views(batch: Batch) -> dict[str, View]:
     """Return the view of every attention type: words as queries and as keys."""
-    source, target = are_words(batch.src), are_words(batch.tgt_in)
+    source, target = (
+        (tokens != PAD) & (tokens != BOS) & (tokens != EOS) for tokens in (batch.src, batch.tgt_in)
+    )
     return {
         "enc_self": View(source, source),
         "dec_self": View(target, target),
@@ -78,15 +77,54 @@ def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     return rows.transpose(1, 2)[:, None].to(weights.dtype) @ toward
 
 
-class Confidence:
-    """Mean largest weight, and mean entropy, of every head: Voita et al. 2019, section 4."""
+class AttentionMeasure:
+    """Base class of measures that add up the attention weights of a model, batch by batch."""
+
+    kinds: tuple[str, ...] = KINDS  # attention types that are measured
 
     def __init__(self, grid: HeadGrid):
         self._grid = grid
+
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
+        """Prepare for the weights of a batch."""
+
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
+        """Add the weights [b, h, q, k] of one layer after `start`."""
+
+
+@torch.inference_mode()
+def add_up(
+    measures: Sequence[AttentionMeasure],
+    model: Transformer,
+    text: ParallelText,
+    budget: int,
+    done: Done = lambda sentences: None,
+) -> None:
+    """Give every measure the attention weights of all batches of a text."""
+    batch_views: dict[str, View] = {}
+
+    def add(kind: str, layer: int, weights: Tensor) -> None:
+        for measure in measures:
+            if kind in measure.kinds:
+                measure.add(kind, layer, weights, batch_views[kind])
+
+    with watch_attention(model.eval(), add):
+        for batch in in_order(text, budget, first_device(model)):
+            batch_views.update(views(batch))
+            for measure in measures:
+                measure.start(batch, batch_views)
+            model.decode(batch.tgt_in, model.encode(batch.src))
+            done(len(batch.indices))
+
+
+class Confidence(AttentionMeasure):
+    """Mean largest weight, and mean entropy, of every head: Voita et al. 2019, section 4."""
+
+    def __init__(self, grid: HeadGrid):
+        super().__init__(grid)
         self._sums = np.zeros((3, grid.size))  # largest weights, entropies, queries
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        """Add the weights [b, h, q, k] of one layer."""
         queries = view.queries[:, None, :]
         largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
         entropies = torch.special.entr(weights).sum(-1)
@@ -100,18 +138,21 @@ class Confidence:
         return {"confidence": confidence, "entropy": entropy}
 
 
-class Positions:
+class Positions(AttentionMeasure):
     """Relative positions at which self-attention heads point: Voita et al. 2019, section 5.1."""
+
+    kinds = ("enc_self", "dec_self")  # in the others, positions of two languages would be compared
 
     def __init__(self, grid: HeadGrid, longest: int):
         """`longest`: length of the longest sentence on either side, in subwords with EOS."""
-        self._grid, self._reach = grid, longest
+        super().__init__(grid)
+        self._reach = longest
         self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
-        self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
+        self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in self.kinds}
 
-    def start(self, views: dict[str, View]) -> None:
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
         """Count the queries of a batch for which a relative position could be pointed at."""
-        for kind in ("enc_self", "dec_self"):
+        for kind in self.kinds:
             view = views[kind]
             length = view.queries.shape[1]
             for offset in range(1 - length, length):
@@ -120,7 +161,6 @@ class Positions:
                 self._trials[kind][offset + self._reach] += pairs.sum().item()
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        """Add the weights [b, h, q, k] of one layer after `start`."""
         where = pointed(weights, view.keys)
         valid = (where != NOWHERE) & view.queries[:, None, :]
         hits = self._hits[self._grid.span(kind, layer)]  # a view
@@ -139,21 +179,23 @@ class Positions:
         return rows
 
 
-class RareWords:
+class RareWords(AttentionMeasure):
     """Shares of queries that point at rarest subwords: Voita et al. 2019, section 5.3."""
+
+    kinds = ("enc_self",)
 
     def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
         """`counts`: occurrences of each source id in the training text, [vocabulary]."""
-        self._grid, self._counts = grid, counts
-        self._limit = frequent_limit(counts, settings)
+        super().__init__(grid)
+        self._counts, self._limit = counts, frequent_limit(counts, settings)
         self._hits = {name: np.zeros(grid.size) for name in ("rarest", "two_rarest")}
         self._chance = dict.fromkeys(self._hits, 0.0)
         self._trials = self.sentences = 0
 
-    def start(self, src: Tensor, view: View) -> None:
-        """Find the rarest subwords of a batch [b, k] and the queries that are trials."""
-        words = are_words(src)
-        counts = self._counts[src].masked_fill(~words, torch.iinfo(torch.int64).max)
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
+        """Find the rarest subwords of a batch and the queries that are trials."""
+        words = views["enc_self"].keys
+        counts = self._counts[batch.src].masked_fill(~words, torch.iinfo(torch.int64).max)
         ordered = counts.sort(-1).values
         # Two positions at least: a sentence of one word has nothing to choose from.
         tested = (words.sum(-1) > 1) & (ordered[:, 0] < self._limit)
@@ -162,20 +204,19 @@ class RareWords:
             "rarest": (counts == ordered[:, :1]) & words,
             "two_rarest": (counts <= second[:, None]) & words,
         }
-        self._queries = view.queries & tested[:, None]
+        self._queries = words & tested[:, None]
         self._trials += self._queries.sum().item()
         self.sentences += int(tested.sum())
         for name, rare in self._rare.items():
-            share = rare.sum(-1) / view.keys.sum(-1).clamp(min=1)
+            share = rare.sum(-1) / words.sum(-1).clamp(min=1)
             self._chance[name] += (self._queries.double() * share[:, None]).sum().item()
 
-    def add(self, layer: int, weights: Tensor, view: View) -> None:
-        """Add the weights [b, h, q, k] of one encoder layer after `start`."""
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         where = pointed(weights, view.keys)
         for name, rare in self._rare.items():
             at = rare[:, None, :].expand(-1, where.shape[1], -1).gather(2, where.clamp(min=0))
             hits = at & (where != NOWHERE) & self._queries[:, None, :]
-            self._hits[name][self._grid.span("enc_self", layer)] += _total(hits)
+            self._hits[name][self._grid.span(kind, layer)] += _total(hits)
 
     def shares(self) -> dict[str, np.ndarray]:
         """Return shares (0 to 1), [heads], and the shares that random keys would give.
@@ -183,24 +224,26 @@ class RareWords:
         Ties count. NaN for heads outside the encoder, and for all heads without a trial.
         """
         encoder = np.array([head.kind == "enc_self" for head in self._grid.heads()], dtype=bool)
-        trials = self._trials or np.nan
         shares = {}
-        for name, hits in self._hits.items():
-            shares[f"rare_{name}"] = np.where(encoder, hits / trials, np.nan)
-            shares[f"rare_{name}_chance"] = np.where(encoder, self._chance[name] / trials, np.nan)
+        for name in self._hits:
+            for end, count in (("", self._hits[name]), ("_chance", self._chance[name])):
+                share = count / (self._trials or np.nan)
+                shares[f"rare_{name}{end}"] = np.where(encoder, share, np.nan)
         return shares
 
 
-class Copies:
+class Copies(AttentionMeasure):
     """Cross-attention from target subwords that repeat a rare source subword to that subword."""
+
+    kinds = ("dec_enc",)
 
     def __init__(self, grid: HeadGrid, counts: Tensor, limit: int, same: Tensor):
         """`counts` as in `RareWords`, rare below `limit`; `same`: target id of each source id."""
-        self._grid = grid
+        super().__init__(grid)
         self._same = same.masked_fill(counts >= limit, NOWHERE)
         self._trials, self._hits = np.zeros(2, int), np.zeros((2, grid.size), int)
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
         """Find the trials of a batch: target subwords with one such source subword."""
         at = self._same[batch.src][:, None, :] == batch.tgt_out[:, :, None]  # [b, q, k]
         self._places = at.long().argmax(-1)[:, None, :]
@@ -208,11 +251,10 @@ class Copies:
         self._queries = [(at.sum(-1) == 1) & (odd == half) for half in (0, 1)]
         self._trials += [int(queries.sum()) for queries in self._queries]
 
-    def add(self, layer: int, weights: Tensor, view: View) -> None:
-        """Add the weights [b, h, q, k] of one layer of cross-attention after `start`."""
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         right = pointed(weights, view.keys) == self._places
         for hits, queries in zip(self._hits, self._queries, strict=True):
-            hits[self._grid.span("dec_enc", layer)] += _total(right & queries[:, None]).astype(int)
+            hits[self._grid.span(kind, layer)] += _total(right & queries[:, None]).astype(int)
 
     def best(self) -> dict[str, int]:
         """Return hits and trials on every second sentence of the head that leads on the others."""

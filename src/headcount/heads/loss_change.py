@@ -45,53 +45,46 @@ def measure_loss_change(
 
     Source: Michel et al. 2019, section 4.1, approximate this change by importance.
     """
-    model.eval()
-    encoder = sum(model.grid.counts["enc_self"])  # heads, the first ones in flat order
     total = np.zeros((2, model.grid.size))
-    without = 1 - torch.eye(model.grid.size, device=first_device(model))
-    with torch.inference_mode():
-        for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            memory = model.encode(batch.src)  # only the decoder runs again for its own heads
-            whole = by_sentence(losses_after(memory, model, batch, None), batch)
-            for head, multiplier in enumerate(without):
-                masked = model.encode(batch.src, multiplier) if head < encoder else memory
-                losses = losses_after(masked, model, batch, multiplier)
-                change = by_sentence(losses, batch) - whole
-                total[:, head] += change.abs().sum().item(), change.sum().item()
-            done(len(batch.indices))
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
+        loss = MaskedLoss(model, [batch])
+        (whole,) = loss.by_sentence(torch.ones(model.grid.size))
+        for head, multiplier in enumerate(1 - torch.eye(model.grid.size)):
+            change = loss.by_sentence(multiplier)[0] - whole
+            total[:, head] += change.abs().sum().item(), change.sum().item()
+        done(len(batch.indices))
     return total / len(text)
 
 
-def by_sentence(losses: Tensor, batch: Batch) -> Tensor:
-    """Return sums over the target tokens of each sentence, [b], in double precision."""
-    sentences = batch.real // batch.tgt_out.shape[1]
-    sums = losses.new_zeros(len(batch.indices), dtype=torch.float64)
-    return sums.index_add_(0, sentences, losses.double())
-
-
 class MaskedLoss:
-    """Mean loss of a sentence under any multiplier. The encoder runs only when its heads change."""
+    """Loss of sentences under any multiplier. The encoder runs only when its heads change."""
 
-    def __init__(self, model: Transformer, text: ParallelText, settings: ImportanceSettings):
-        self.model = model.eval()
-        self.batches = list(in_order(text, settings.batch_tokens, first_device(model)))
+    def __init__(self, model: Transformer, batches: Iterable[Batch]):
+        self.model, self.batches = model.eval(), list(batches)
         self._encoder = slice(0, sum(model.grid.counts["enc_self"]))
         self._last: Tensor | None = None  # multipliers of the encoder's heads when it last ran
         self._memories: list[Memory] = []
 
     @torch.inference_mode()
-    def under(self, multiplier: Tensor) -> float:
-        """Return the mean of L(x) under a multiplier [heads], in nats."""
+    def by_sentence(self, multiplier: Tensor) -> list[Tensor]:
+        """Return L(x) of the sentences of each batch under a multiplier [heads], in fp64."""
         multiplier = multiplier.to(next(self.model.parameters()))
         in_encoder = multiplier[self._encoder]
         if self._last is None or not torch.equal(in_encoder, self._last):
             self._memories = [self.model.encode(batch.src, multiplier) for batch in self.batches]
             self._last = in_encoder.clone()
-        total = sum(
-            by_sentence(losses_after(memory, self.model, batch, multiplier), batch).sum()
-            for memory, batch in zip(self._memories, self.batches, strict=True)
-        )
-        return float(total) / sum(len(batch.indices) for batch in self.batches)
+        sums = []
+        for memory, batch in zip(self._memories, self.batches, strict=True):
+            losses = losses_after(memory, self.model, batch, multiplier)
+            of_batch = losses.new_zeros(len(batch.indices), dtype=torch.float64)
+            sentences = batch.real // batch.tgt_out.shape[1]
+            sums.append(of_batch.index_add_(0, sentences, losses.double()))
+        return sums
+
+    def under(self, multiplier: Tensor) -> float:
+        """Return the mean of L(x) under a multiplier [heads], in nats."""
+        sums = self.by_sentence(multiplier)
+        return float(sum(of_batch.sum() for of_batch in sums)) / sum(map(len, sums))
 
     def whole_and_none(self) -> tuple[float, float]:
         """Return the loss with every head, and without any."""

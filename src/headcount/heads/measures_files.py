@@ -14,7 +14,7 @@ import numpy as np
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_csv
 from headcount.base.head_values import COLUMNS as VALUE_COLUMNS
-from headcount.base.head_values import read_head_values, read_in_order
+from headcount.base.head_values import read_head_values, read_numbers
 from headcount.base.ranking import Heads, rank_heads
 from headcount.store.model_folder import ModelFolder, check_measured
 
@@ -52,10 +52,10 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
     names = dict.fromkeys(row["statistic"] for _, row in read_csv(path, VALUE_COLUMNS))
     ranked = [name for name in names if name not in NOT_RANKED]
     values = {name: read_head_values(path, name, grid) for name in ranked}
-    fisher, pairs = np.zeros((grid.size, grid.size)), fisher_pairs(grid)
-    rows, columns = ([place[side] for _, place in pairs] for side in (0, 1))
-    keys = [key for key, _ in pairs]
-    fisher[rows, columns] = read_in_order(beside(path, "fisher"), COLUMNS["fisher"], keys, _SCRIPT)
+    fisher = np.zeros((grid.size, grid.size))
+    keys = [row[:-1] for row in fisher_rows(fisher, grid)]
+    read = read_numbers(beside(path, "fisher"), COLUMNS["fisher"], keys)
+    fisher[tuple(zip(*_pairs(grid), strict=True))] = read
     for file in (path, beside(path, "fisher")):
         check_measured(file, folder.weight_files, _SCRIPT)
     return Measured(values, fisher)
@@ -64,33 +64,28 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
 def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
     """Return mean outputs [heads, e] of the model in a folder. Raises UserError for another."""
     grid, width = folder.settings.grid, folder.settings.head_width
-    means = read_in_order(path, COLUMNS["means"], _dimensions(grid, width), _SCRIPT)
+    keys = [row[:-1] for row in mean_rows(np.zeros((grid.size, width)), grid)]
+    means = read_numbers(path, COLUMNS["means"], keys)
     check_measured(path, folder.weight_files, _SCRIPT)
     return means.reshape(grid.size, width)
 
 
 def fisher_rows(fisher: np.ndarray, grid: HeadGrid) -> list[list]:
     """Return the cells of Fisher information within layers, a pair of heads in each row."""
-    return [[*key, float(fisher[place])] for key, place in fisher_pairs(grid)]
+    heads = grid.heads()
+    return [[*heads[a], heads[b].head, float(fisher[a, b])] for a, b in _pairs(grid)]
 
 
 def mean_rows(means: np.ndarray, grid: HeadGrid) -> list[list]:
     """Return the cells of mean outputs [heads, e]."""
-    keys = _dimensions(grid, means.shape[1])
-    return [[*key, value] for key, value in zip(keys, means.flatten().tolist(), strict=True)]
+    by_head = zip(grid.heads(), means.tolist(), strict=True)
+    return [[*head, *cell] for head, values in by_head for cell in enumerate(values)]
 
 
-def fisher_pairs(grid: HeadGrid) -> list[tuple[tuple, tuple[int, int]]]:
-    """Return kind, layer and both heads of every pair of a layer, and its place in F."""
-    return [
-        ((kind, layer, head, other), (span.start + head, span.start + other))
-        for kind, layer, span in grid.layers()
-        for head, other in product(range(span.stop - span.start), repeat=2)
-    ]
-
-
-def _dimensions(grid: HeadGrid, width: int) -> list[tuple]:
-    return [(*head, dimension) for head, dimension in product(grid.heads(), range(width))]
+def _pairs(grid: HeadGrid) -> list[tuple[int, int]]:
+    """Return all pairs of heads of one layer, in flat order."""
+    spans = [range(grid.size)[span] for _, _, span in grid.layers()]
+    return [pair for span in spans for pair in product(span, repeat=2)]
 
 
 def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:

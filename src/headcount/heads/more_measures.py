@@ -86,12 +86,16 @@ class Passes:
     more: MeasuresSettings
     done: Done = lambda sentences: None
 
+    def batches(self, text: ParallelText) -> Iterator[Batch]:
+        """Return the batches of a text."""
+        return in_order(text, self.settings.batch_tokens, first_device(self.model))
+
     @cached_property
     def first(self) -> tuple[np.ndarray, HeadOutputs]:
         """Fisher information [heads, heads], mean of g gᵀ over sentences, and outputs of heads."""
         outputs = HeadOutputs(self.model)
         total = np.zeros((self.model.grid.size, self.model.grid.size))
-        for batch in in_order(self.text, self.settings.batch_tokens, first_device(self.model)):
+        for batch in self.batches(self.text):
             with outputs.of(batch):
                 batch_slopes, _ = sentence_slopes(self.model, batch)
             slopes = batch_slopes.double().cpu().numpy()
@@ -108,7 +112,7 @@ class Passes:
     def by_order(self) -> np.ndarray:
         """Shapley values by order, [orders, heads]."""
         orders = random_orders(self.model.grid.size, self.more.orders, DRAW_SEED)
-        loss = MaskedLoss(self.model, self.few, self.settings)
+        loss = MaskedLoss(self.model, self.batches(self.few))
         return shapley_by_order(loss, orders, lambda: self.done(len(self.few)))
 
     def mean_ablation(self) -> np.ndarray:
@@ -120,7 +124,7 @@ class Passes:
 
     def sums(self, text: ParallelText, values: np.ndarray) -> dict[str, float]:
         """Return the sum of values [heads], and the loss that they divide up."""
-        whole, none = MaskedLoss(self.model, text, self.settings).whole_and_none()
+        whole, none = MaskedLoss(self.model, self.batches(text)).whole_and_none()
         return {"sum": float(values.sum()), "loss_taken_off": none - whole}
 
 

@@ -135,10 +135,7 @@ class _Walk:
             relevance = self._layer(self._states[layer], runs, relevance)
 
     def _layer(self, start: Tensor, runs: Sequence[tuple], relevance: Tensor) -> Tensor:
-        """Return the relevance [t, p, d] of a layer's input, given the relevance of its output.
-
-        `runs`: residual, method and its first arguments of every sub-layer in order.
-        """
+        """Return the relevance of a layer's input. `runs`: residual, method, its arguments."""
         passed = []
         for around, run, *arguments in runs:
             added, back = run(*arguments, around.enter(start))

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,27 +20,28 @@ from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import write_csv, write_json
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.heads import RolesSettings
-from headcount.data.batches import ParallelText, in_order
+from headcount.data.batches import Batch, ParallelText
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.heads.attention_map import sentence_attention
-from headcount.heads.drawn_text import Done
 from headcount.heads.head_measures import (
     NOWHERE,
     POSITION_COLUMNS,
+    AttentionMeasure,
     Confidence,
     Copies,
     Positions,
     RareWords,
+    View,
+    add_up,
     frequent_limit,
     pointed,
     token_numbers,
-    views,
     word_attention,
 )
 from headcount.model.machine import batches_of
-from headcount.model.transformer import Transformer, first_device, watch_attention
+from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -72,92 +73,43 @@ def write_roles(
     folder.check(pair)
     words = pair.vocabularies()
     text = pair.first_pairs("dev", settings.sentences)
-    counts = _train_counts(pair, words[0])
+    lines = filter(None, clean_lines(pair.texts("train")[0]))
+    ids = np.fromiter((i for line in lines for i in words[0].ids(line.split(" "))), dtype=np.int64)
+    counts = torch.from_numpy(np.bincount(ids, minlength=len(words[0])))
     treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
     model = folder.load(settings.device)
     heads, begun = folder.original_heads(model.grid), time.perf_counter()
+    confidence, positions = Confidence(model.grid), Positions(model.grid, text.longest)
+    counts = counts.to(first_device(model))
+    rare, limit = RareWords(model.grid, counts, settings), frequent_limit(counts, settings)
+    copies = Copies(model.grid, counts, limit, _shared_pieces(*words).to(counts.device))
     sizes = {name: len(treebank) for name, treebank in treebanks.items()}
-    total = len(text) + sum(sizes.values())
-    budget = batches_of("resources", settings.batch_tokens)
-    with budget, tqdm(total=total, unit="sentence", disable=None) as bar:
-        roles = text_roles(model, text, counts, settings, bar.update, _shared_pieces(*words))
+    budget, total = settings.batch_tokens, len(text) + sum(sizes.values())
+    with (
+        batches_of("resources", budget),
+        tqdm(total=total, unit="sentence", disable=None) as bar,
+    ):
+        add_up([confidence, positions, rare, copies], model, text, budget, bar.update)
         syntax = []
-        for name, treebank in treebanks.items():
-            measured = measure_syntax(model, treebank, words[0], settings, bar.update)
-            syntax += measured.rows(heads, name)
+        for name, trees in treebanks.items():
+            accuracy = Syntax(model.grid, trees, settings.relations)
+            add_up([accuracy], model, sentences_of(trees, words[0]), budget, bar.update)
+            syntax += accuracy.rows(heads, name)
     seconds = time.perf_counter() - begun
-    values = roles.confidence.means() | roles.rare.shares()
+    values = confidence.means() | rare.shares()
     write_csv(out / "attention.csv", COLUMNS, head_rows(heads, values))
-    write_csv(out / "positions.csv", POSITION_COLUMNS, roles.positions.rows(heads))
+    write_csv(out / "positions.csv", POSITION_COLUMNS, positions.rows(heads))
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, syntax)
     write_lines(out / "sentences.jsonl", _sentences(model, text, words, heads))
-    facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences, "treebanks": sizes}
-    facts |= roles.copies.best()
+    facts = {"sentences": len(text), "rare_sentences": rare.sentences, "treebanks": sizes}
+    facts |= copies.best()
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
-
-
-class TextRoles(NamedTuple):
-    """Roles of heads on a parallel text."""
-
-    confidence: Confidence
-    positions: Positions
-    rare: RareWords
-    copies: Copies
-
-
-@torch.inference_mode()
-def text_roles(
-    model: Transformer,
-    text: ParallelText,
-    counts: Tensor,
-    settings: RolesSettings,
-    done: Done = lambda sentences: None,
-    same: Tensor | None = None,
-) -> TextRoles:
-    """Return roles on a text, with occurrences `counts` [vocabulary] of source ids in training.
-
-    `same`: the target id of the same subword as each source id; without it there are no copies.
-    """
-    grid, device = model.eval().grid, first_device(model)
-    counts = counts.to(device)
-    rare, limit = RareWords(grid, counts, settings), frequent_limit(counts, settings)
-    same = torch.full_like(counts, NOWHERE) if same is None else same.to(device)
-    copies = Copies(grid, counts, limit, same)
-    roles = TextRoles(Confidence(grid), Positions(grid, text.longest), rare, copies)
-    batch_views = {}
-
-    def add(kind: str, layer: int, weights: Tensor) -> None:
-        view = batch_views[kind]
-        roles.confidence.add(kind, layer, weights, view)
-        if kind != "dec_enc":  # there, positions of two languages would be compared
-            roles.positions.add(kind, layer, weights, view)
-        if kind == "enc_self":
-            rare.add(layer, weights, view)
-        if kind == "dec_enc":
-            copies.add(layer, weights, view)
-
-    with watch_attention(model, add):
-        for batch in in_order(text, settings.batch_tokens, device):
-            batch_views.update(views(batch))
-            roles.positions.start(batch_views)
-            rare.start(batch.src, batch_views["enc_self"])
-            copies.start(batch)
-            model.decode(batch.tgt_in, model.encode(batch.src))
-            done(len(batch.indices))
-    return roles
 
 
 def _shared_pieces(source: Vocabulary, target: Vocabulary) -> Tensor:
     """Return the target id of each source id with the same text, `NOWHERE` without one."""
     ids = target.ids(source.pieces(range(len(source))))
     return torch.tensor([NOWHERE if i == UNK else i for i in ids])
-
-
-def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
-    """Return the occurrences of each source id in the training text, [vocabulary]."""
-    lines = filter(None, clean_lines(pair.texts("train")[0]))
-    ids = np.fromiter((i for line in lines for i in words.ids(line.split(" "))), dtype=np.int64)
-    return torch.from_numpy(np.bincount(ids, minlength=len(words)))
 
 
 def _sentences(
@@ -189,24 +141,22 @@ def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str
     }
 
 
-class Syntax:
-    """Accuracy of encoder heads for relations over one treebank: Voita et al. 2019, section 5.2.1.
+class Syntax(AttentionMeasure):
+    """Accuracy of encoder heads for relations over a treebank: Voita et al. 2019, section 5.2.1."""
 
-    `offsets` are positions that the baseline guesses, from `best_offsets`.
-    """
+    kinds = ("enc_self",)
 
-    def __init__(self, grid: HeadGrid, offsets: dict[str, int]):
-        self._grid, self._offsets = grid, offsets
+    def __init__(self, grid: HeadGrid, trees: list[AlignedTree], relations: list[str]):
+        super().__init__(grid)
+        self._trees, self._offsets = trees, best_offsets(trees, relations)
         self._heads = sum(grid.counts["enc_self"])  # they stand first in flat order
-        keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
+        keys = [(relation, direction) for relation in self._offsets for direction in DIRECTIONS]
         self._hits = {key: {name: np.zeros(self._heads, int) for name in _HITS} for key in keys}
         self._counts = {key: Counter() for key in keys}
 
-    def start(self, trees: list[AlignedTree], numbers: list[int], device: torch.device) -> None:
-        """Find the trials of a batch of these trees, whose places in the treebank are `numbers`.
-
-        On sentences of even number a head may be chosen, to be judged on the other half.
-        """
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
+        """Find the trials of a batch. Heads are chosen on even sentences, judged on the others."""
+        trees, device = [self._trees[n] for n in batch.indices], batch.src.device
         self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
         self._batch = {}
         width = max(len(tree.pieces) for tree in trees)
@@ -218,18 +168,17 @@ class Syntax:
             for row, (_, _, places, _) in zip(targets, trials, strict=True):
                 row[list(places)] = True
             rightly = [guess in places for _, _, places, guess in trials]
-            half = [numbers[sentence] % 2 == 0 for sentence, *_ in trials]
+            half = [batch.indices[sentence] % 2 == 0 for sentence, *_ in trials]
             where = torch.tensor([trial[:2] for trial in trials], device=device).T
             marks = torch.tensor([rightly, half], device=device)[..., None]
             self._batch[key] = (where, targets.to(device), marks)
             counts.update(trials=len(trials), baseline_hits=sum(rightly), half_trials=sum(half))
 
-    def add(self, layer: int, weights: Tensor) -> None:
-        """Add the weights [b, h, k, k] of one encoder layer after `start`."""
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         words = word_attention(weights, self._numbers, self._numbers)
         places = torch.arange(words.shape[-1], device=words.device)
         pointed_at = pointed(words, places <= self._numbers.amax(1, keepdim=True))  # [b, h, w]
-        span = self._grid.span("enc_self", layer)
+        span = self._grid.span(kind, layer)
         for key, ((sentence, query), targets, (rightly, half)) in self._batch.items():
             place = pointed_at[sentence, :, query]  # [n, h]
             hit = targets.gather(1, place.clamp(min=0)) & (place != NOWHERE)
@@ -270,21 +219,7 @@ def _trials(
     return trials
 
 
-@torch.inference_mode()
-def measure_syntax(
-    model: Transformer,
-    trees: list[AlignedTree],
-    words: Vocabulary,
-    settings: RolesSettings,
-    done: Done = lambda sentences: None,
-) -> Syntax:
-    """Return the accuracy of every encoder head for every relation on one treebank."""
-    syntax = Syntax(model.grid, best_offsets(trees, settings.relations))
-    sources = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
-    text = ParallelText(sources, [[]] * len(sources))  # encoding reads no target
-    with watch_attention(model.eval(), lambda kind, layer, weights: syntax.add(layer, weights)):
-        for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            syntax.start([trees[n] for n in batch.indices], batch.indices, batch.src.device)
-            model.encode(batch.src)
-            done(len(batch.indices))
-    return syntax
+def sentences_of(trees: Sequence[AlignedTree], words: Vocabulary) -> ParallelText:
+    """Return the sentences of a treebank, with empty targets."""
+    ids = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
+    return ParallelText(ids, [[]] * len(ids))

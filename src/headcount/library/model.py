@@ -21,7 +21,7 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.data.bpe import Segmenter
-from headcount.data.lines import LineTally, references
+from headcount.data.lines import references
 from headcount.data.text import clean
 from headcount.deployment.export import Deployed, Mask, own_form, write_export
 from headcount.heads.importance import measure_importance
@@ -219,8 +219,7 @@ class Model(Deployed):
 
 def _clean(lines: Sequence[str]) -> list[str]:
     """Return the lines as scripts clean them. Raises UserError for a text in place of a list."""
-    tally = LineTally()
-    return [clean(line, tally) for line in _listed(lines)]
+    return list(map(clean, _listed(lines)))
 
 
 def _listed(lines: Sequence[str]) -> list[str]:

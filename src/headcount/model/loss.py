@@ -88,7 +88,9 @@ class FusedLoss(torch.autograd.Function):
     ) -> Tensor:
         """Return the loss of states [t, d], weights [v, d], targets [t] and a frozen bias [v]."""
         ctx.needs = ctx.needs_input_grad[:2]
-        kind, exact = _product_type(states), torch.promote_types(states.dtype, torch.float32)
+        device, exact = states.device.type, torch.promote_types(states.dtype, torch.float32)
+        autocast = torch.is_autocast_enabled(device)
+        kind = torch.get_autocast_dtype(device) if autocast else states.dtype
         words = weight.to(kind)
         by_states = torch.empty_like(states) if ctx.needs[0] else None
         by_weight = torch.zeros_like(weight) if ctx.needs[1] else None
@@ -100,7 +102,14 @@ class FusedLoss(torch.autograd.Function):
             logs = matmul_transposed(hidden, words).to(exact)
             logs = (logs if bias is None else logs + bias).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
-            scores = _score_gradient(logs, wanted, smoothing).to(kind) if any(ctx.needs) else None
+            if not any(ctx.needs):
+                continue
+            # The gradient by the scores, softmax minus the smoothed target, replaces the logs.
+            scores = logs.exp_()
+            if smoothing:
+                scores -= smoothing / scores.shape[1]
+            scores.scatter_add_(1, wanted, torch.full_like(wanted, smoothing - 1, dtype=exact))
+            scores = scores.to(kind)
             if by_states is not None:
                 by_states[part] = matmul_transposed(scores, words.t())
             if by_weight is not None:
@@ -116,18 +125,3 @@ class FusedLoss(torch.autograd.Function):
         saved = iter(ctx.saved_tensors)
         states, weight = (next(saved) * upstream if need else None for need in ctx.needs)
         return states, weight, None, None, None
-
-
-def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
-    """Return softmax minus the smoothed target, [rows, v], in place of log-probabilities."""
-    gradient = logs.exp_()
-    if smoothing:
-        gradient -= smoothing / gradient.shape[1]
-    off = torch.full_like(wanted, smoothing - 1, dtype=logs.dtype)
-    return gradient.scatter_add_(1, wanted, off)
-
-
-def _product_type(states: Tensor) -> torch.dtype:
-    """Return the number format of matrix products, which is autocast's where that is on."""
-    device = states.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype

@@ -18,10 +18,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.kernels.matmul import frozen_weights
-from headcount.model.kernels.small import largest
 from headcount.model.layers import Memory
-from headcount.model.loss import rows_at_once
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.history import Compaction, History
@@ -71,7 +68,7 @@ def translate(
     arguments = (repeat(model), texts, repeat(settings), rows, repeat(prefix))
     translations = [Translation([], 0.0, False, 0)] * len(sources)
     budget = batches_of("resources", settings.batch_tokens)
-    with budget, frozen_weights(), _workers(settings.threads) as pool:
+    with budget, _workers(settings.threads) as pool:
         for numbers, best in zip(batches, pool.map(translate_batch, *arguments), strict=True):
             for number, translation in zip(numbers, best, strict=True):
                 translations[number] = translation
@@ -177,17 +174,10 @@ class BeamSearch:
 
     def _give(self, word: int, states: Tensor) -> None:
         """Append a word of the prefix to every hypothesis."""
-        parts = states.split(self._sentences_at_once(states))
-        logs = [self.model.logits(part).float().log_softmax(-1)[:, 0, word] for part in parts]
-        self.given += torch.cat(logs)
+        self.given += self.model.logits(states).float().log_softmax(-1)[:, 0, word]
         only = torch.zeros_like(self.tokens[:, :, 0])
         self.history.follow(only)
         self.tokens = torch.cat((self.tokens, (only + word)[..., None]), dim=2)
-
-    def _sentences_at_once(self, states: Tensor) -> int:
-        """Return the number of sentences whose scores stay in the processor's cache."""
-        size = self.model.tgt_embedding.num_embeddings
-        return max(1, rows_at_once(size, states.device) // states.shape[1])
 
     def _finished(self, length: int) -> Tensor:
         """Return True [n] if the best hypothesis left is no better than the best that has ended."""
@@ -198,23 +188,14 @@ class BeamSearch:
 
     def _candidates(self, states: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return log-probabilities, hypotheses and words [n, 2m] of the best 2m continuations."""
-        size = self.model.tgt_embedding.num_embeddings
-        at_once = self._sentences_at_once(states)
-        parts = [slice(start, start + at_once) for start in range(0, len(states), at_once)]
-        at_limit = [self.limit[sentence] == length for sentence in self.sentence]
-        best = [self._best_words(states[p], self.scores[p], at_limit[p]) for p in parts]
-        values, flat = map(torch.cat, zip(*best, strict=True))
-        return values, flat // size, flat % size
-
-    def _best_words(
-        self, states: Tensor, scores: Tensor, at_limit: list[bool]
-    ) -> tuple[Tensor, Tensor]:
-        """Return the best 2m log-probabilities of each sentence, and their places in m · v."""
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
-        for sentence in compress(range(len(logs)), at_limit):  # must end here
-            logs[sentence, :, :EOS] = logs[sentence, :, EOS + 1 :] = -torch.inf
-        return largest(logs, scores, 2 * self.beam)
+        at_limit = [self.limit[sentence] == length for sentence in self.sentence]
+        for row in compress(range(len(logs)), at_limit):  # must end here
+            logs[row, :, :EOS] = logs[row, :, EOS + 1 :] = -torch.inf
+        sums = (logs + self.scores[..., None]).flatten(1)
+        values, places = sums.topk(min(2 * self.beam, sums.shape[1]))
+        return values, places // logs.shape[2], places % logs.shape[2]
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
         """Count the hypotheses that end among the best m, and keep the best one so far."""

@@ -12,10 +12,6 @@ from headcount.data.batches import Ids, neighbours, pad_sources
 from headcount.model.layers import Memory
 from headcount.model.transformer import Transformer, first_device
 
-# Positions of sources that the encoder reads at once. On a CPU few do as well as many, and
-# neighbours in a search are of similar length, so that little is padding.
-_POSITIONS = {"cpu": 1024, "cuda": 1 << 20}
-
 
 def longest_outputs(
     sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
@@ -53,31 +49,9 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
     keys = zip(map(tuple, sources), map(tuple, marks), strict=True)
     rows = [places.setdefault(key, len(places)) for key in keys]
     chosen = np.unique(rows, return_index=True)[1].tolist()
-    distinct = [sources[row] for row in chosen]
-    parts = []
-    for part in neighbours([len(ids) + 1 for ids in distinct], _POSITIONS[device.type]):
-        of_part = multiplier[chosen[part]] if by_row else multiplier
-        parts.append(model.encode(pad_sources(distinct[part]).to(device), of_part))
-    memory = parts[0] if len(parts) == 1 else _joined(parts)
+    tokens = pad_sources([sources[row] for row in chosen]).to(device)
+    memory = model.encode(tokens, multiplier[chosen] if by_row else multiplier)
     if len(chosen) == len(sources):
         return memory
     order = torch.tensor(rows, device=device)
     return memory.each(lambda part: part.index_select(0, order))
-
-
-def _joined(parts: list[Memory]) -> Memory:
-    """Return the memory of the sentences of all parts, padded to the longest."""
-    longest = max(part.mask.shape[3] for part in parts)
-    by_layer = zip(*(part.keys_values for part in parts), strict=True)
-    pairs = [[_stacked(t, longest) for t in zip(*layer, strict=True)] for layer in by_layer]
-    masks = _stacked([part.mask.transpose(2, 3) for part in parts], longest)
-    return Memory(pairs, masks.transpose(2, 3))
-
-
-def _stacked(tensors: Sequence[Tensor], length: int) -> Tensor:
-    """Return [b, h, length, e] of several [b, h, k, e], with zeros after k."""
-    heads, width = tensors[0].shape[1], tensors[0].shape[3]
-    whole = tensors[0].new_zeros(sum(map(len, tensors)), heads, length, width)
-    for part, given in zip(whole.split(list(map(len, tensors))), tensors, strict=True):
-        part[:, :, : given.shape[2]] = given
-    return whole

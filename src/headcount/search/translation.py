@@ -15,9 +15,8 @@ from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
-from headcount.data.lines import LineTally, arriving_lines
+from headcount.data.lines import arriving_lines
 from headcount.data.text import clean, read_clean
-from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.store.kept_heads import read_mask
@@ -106,10 +105,7 @@ def translate_lines(
 def translate_file(
     search: Search, source: Path, out: Path, facts: Path, origin: dict[str, Any]
 ) -> None:
-    """Write one detokenised translation per source line, and facts with their provenance.
-
-    Raises UserError as `translate_lines` does.
-    """
+    """Write one translation per source line, and facts, by `translate_lines`."""
     lines = read_clean(source)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
         translations, counts = translate_lines(search, lines, bar.update, str(source))
@@ -120,15 +116,14 @@ def translate_file(
 
 def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     """Write one detokenised translation per line of a stream, as soon as it has arrived."""
-    tally, counts, shown = LineTally(), Counter(), "standard input"
-    with frozen_weights():
-        for arrived in arriving_lines(source, shown, tally):
-            lines = [clean(line, tally) for line in arrived]
-            first = counts["sentences"] + 1
-            translations, some = translate_lines(search, lines, place=shown, first=first)
-            out.write("".join(f"{line}\n" for line in translations).encode())
-            out.flush()
-            counts += some
+    counts, shown = Counter(), "standard input"
+    for arrived in arriving_lines(source, shown):
+        lines = list(map(clean, arrived))
+        first = counts["sentences"] + 1
+        translations, some = translate_lines(search, lines, place=shown, first=first)
+        out.write("".join(f"{line}\n" for line in translations).encode())
+        out.flush()
+        counts += some
     if counts["source_truncated"] or counts["hit_max_length"]:
         print(
             f"warning: of {counts['sentences']} lines {counts['source_truncated']} were cut to "

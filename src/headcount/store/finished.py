@@ -53,7 +53,7 @@ class FinishedSet:
             if target.exists() and target.samefile(source):
                 os.utime(target)  # a rename between two names of one file would leave both
                 continue
-            with whole_file(target, source.stat().st_size) as part:
+            with whole_file(target) as part:
                 try:
                     os.link(source, part)  # one file under two names takes no room twice
                 except OSError:

@@ -1,6 +1,5 @@
 """The folder of a trained model: weights as safetensors and a description as JSON."""
 
-import json
 import os
 import re
 from argparse import Namespace
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.files import read_json, sha256, whole_file, write_json
 from headcount.base.folders import DESCRIPTION, MODEL_FILES, SEGMENTATION, SIDES, WEIGHTS
 from headcount.base.settings.model import ModelSettings
@@ -29,7 +28,7 @@ FORMAT = 1
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
     """Write tensors as safetensors, whole or not at all."""
     contiguous = {name: weight.detach().contiguous() for name, weight in weights.items()}
-    with whole_file(path, sum(weight.nbytes for weight in contiguous.values())) as part:
+    with whole_file(path) as part:
         try:
             safetensors.torch.save_file(contiguous, part)
         except safetensors.SafetensorError as fault:
@@ -64,13 +63,9 @@ def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -
 
 def read_facts(path: Path) -> dict[str, Any]:
     """Return model.json or state.json. Raises UserError if it is missing, damaged or newer."""
-    try:
+    with reading(path, "training"):
         facts = read_json(path)
         version = facts["format"] if "format" in facts else facts["identity"]["format"]
-    except FileNotFoundError as fault:
-        raise UserError(f"{path}: expected this file, found none; train the model first") from fault
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError) as fault:
-        raise UserError(f"{path}: damaged, not written by training") from fault
     if version != FORMAT:
         raise UserError(f"{path}: format {version}, expected {FORMAT}; make it with this version")
     return facts
@@ -144,15 +139,11 @@ class ModelFolder:
     def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
         """Return the model without weights, sizes of vocabularies, SHA-256 of weights by name."""
         facts = self.facts()
-        try:
+        with reading(self.path / DESCRIPTION, "training"):
             sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
             settings = ModelSettings.model_validate(facts["model"])
             with torch.device("meta"), _Undrawn():
                 return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
-        except (KeyError, TypeError, RuntimeError, ValueError) as fault:
-            raise UserError(
-                f"{self.path / DESCRIPTION}: damaged, not written by training: {fault}"
-            ) from fault
 
     def pair(self, named: Path | None) -> PairFolder:
         """Return the named folder of subwords, or the model's own. Raises UserError for none."""

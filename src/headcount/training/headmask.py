@@ -1,11 +1,13 @@
-"""Heads that an update of training masks: none, N at random, or the N most important.
+"""Heads that an update of training masks: none, some at random, or the N most important.
 
-Source: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2.
+Sources: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2; Zhou et al. 2020 (DropHead).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,13 +37,20 @@ class FirstPass:
 class Choice:
     """The masked heads of an update, and the first pass that chose them."""
 
-    multiplier: Tensor | None = None  # [heads] on the CPU, 0 = masked; None: the run never masks
+    # [heads], or [sentences of the update, heads], on the CPU, 0 = masked; None: never masks
+    multiplier: Tensor | None = None
     first_pass: FirstPass | None = None
 
     @property
-    def masked(self) -> list[bool]:
-        """True for each masked head, in flat order. Empty in a run that never masks."""
-        return [] if self.multiplier is None else (self.multiplier == 0).tolist()
+    def masked(self) -> list[bool | float]:
+        """True for each masked head, in flat order, or the share of sentences that mask it.
+
+        Empty in a run that never masks.
+        """
+        if self.multiplier is None:
+            return []
+        silent = self.multiplier == 0
+        return (silent if silent.ndim == 1 else silent.double().mean(0)).tolist()
 
 
 class HeadMask:
@@ -52,10 +61,7 @@ class HeadMask:
         return Choice()
 
     def learn(self, slopes: Tensor) -> None:
-        """Learn from the multiplier's gradient [heads], summed over all batches of the update.
-
-        Called only if the multiplier requires a gradient.
-        """
+        """Learn from the gradient [heads] of a multiplier that requires one, of all batches."""
 
     def at_validation(self) -> Tensor | None:
         """Return the multiplier [heads] under which the dev set is scored, None for all heads."""
@@ -69,35 +75,47 @@ class HeadMask:
         """Go on from a saved `state`."""
 
 
-class MaskN(HeadMask):
-    """Base class of masks of N heads. A masked head then rests for `cooldown_updates`.
+class Masking(HeadMask):
+    """Base class of masks by the settings of a run. Its first `start_update` updates mask none."""
 
-    The first `start_update` updates mask none.
-    """
-
-    def __init__(self, run: RunSettings, grid: HeadGrid, seed: int):
+    def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
         self.run = run
+        self.grid = grid
+        self.settings = settings
         self.seed = seed
-        self.size = grid.size
-        maskable = [i for i, head in enumerate(grid.heads()) if head.kind != run.exclude_kind]
-        self.maskable = torch.tensor(maskable).long()
+        layers = [
+            torch.arange(span.start, span.stop)
+            for kind, _, span in grid.layers()
+            if kind != run.exclude_kind and span.start < span.stop
+        ]
+        by_layer = run.chosen("scope") == "layer" or not layers
+        self.rows = layers if by_layer else [torch.cat(layers)]  # N heads of each row are masked
         self.free_from = torch.zeros(grid.size)  # the first update that may mask each head again
 
-    def free(self, update: int) -> Tensor:
-        """Return the heads (flat positions, sorted) that an update may mask."""
-        return self.maskable[self.free_from[self.maskable] <= update]
+    def choice(self, masked: Tensor, first_pass: FirstPass | None = None) -> Choice:
+        """Return the choice of the heads that are True in [heads] or [sentences, heads].
 
-    def mask(self, heads: Tensor, update: int) -> list[int]:
-        """Return heads as a list, and let them rest after the update."""
+        With `rescale`, the heads left in a layer are multiplied by its heads ÷ heads left.
+        """
+        multiplier = (~masked).float()
+        for _, _, span in self.grid.layers() if self.run.chosen("rescale") == "layer" else ():
+            row = multiplier[..., span]
+            row *= row.shape[-1] / row.sum(-1, keepdim=True).clamp(min=1)
+        return Choice(multiplier, first_pass)
+
+    def none(self) -> Tensor:
+        """Return no masked head, [heads]."""
+        return torch.zeros(self.grid.size, dtype=torch.bool)
+
+    def free(self, update: int) -> list[Tensor]:
+        """Return the heads of each row (flat positions, sorted) that an update may mask."""
+        return [row[self.free_from[row] <= update] for row in self.rows]
+
+    def rest(self, masked: Tensor, update: int) -> Tensor:
+        """Return the masked heads [heads], which rest for `cooldown_updates` after the update."""
         if self.run.cooldown_updates:
-            self.free_from[heads] = update + self.run.cooldown_updates + 1
-        return heads.tolist()
-
-    def multiplier(self, masked: Sequence[int]) -> Tensor:
-        """Return the multiplier [heads] that masks these heads."""
-        multiplier = torch.ones(self.size)
-        multiplier[list(masked)] = 0
-        return multiplier
+            self.free_from[masked] = update + self.run.cooldown_updates + 1
+        return masked
 
     def state(self) -> Weights:
         return {"free_from": self.free_from.clone()} if self.run.cooldown_updates else {}
@@ -106,33 +124,57 @@ class MaskN(HeadMask):
         self.free_from = state.get("free_from", self.free_from).clone()
 
 
-class MaskRandom(MaskN):
-    """Random-N: N distinct heads, each set of N that may be masked alike (algorithm 1).
+class MaskRandom(Masking):
+    """Random-N (algorithm 1): N distinct heads, each set of N that may be masked alike.
 
-    The draw depends on seed and update alone, unless heads rest.
+    DropHead (Zhou et al. 2020) masks every head with probability p instead. N and p follow the
+    schedule. The draw depends on seed, update and the sentence's place in it alone, unless heads
+    rest.
     """
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         if update <= self.run.start_update:
-            return Choice(self.multiplier([]))
-        free = self.free(update)
+            return self.choice(self.none())
         draws = Stream.HEAD_MASK.generator(self.seed, update)
-        drawn = draws.choice(len(free), self.run.heads, replace=False)
-        return Choice(self.multiplier(self.mask(free[drawn], update)))
+        share = strength(self.run.chosen("schedule"), self.settings, update)
+        if self.run.chosen("draw") == "update":
+            return self.choice(self.rest(self._draw(draws, share, update), update))
+        sentences = range(sum(len(batch.indices) for batch in batches))
+        return self.choice(torch.stack([self._draw(draws, share, update) for _ in sentences]))
+
+    def _draw(self, draws: np.random.Generator, share: float, update: int) -> Tensor:
+        """Return the masked heads [heads] of one draw."""
+        if self.run.head_probability is not None:
+            limit = share * self.run.head_probability
+            return torch.from_numpy(draws.random(self.grid.size) < limit)
+        masked, count = self.none(), math.floor(share * self.run.heads + 0.5)
+        for free in self.free(update):
+            masked[free[draws.choice(len(free), count, replace=False)]] = True
+        return masked
 
 
-class MaskImportant(MaskN):
+def strength(schedule: str, settings: TrainSettings, update: int) -> float:
+    """Return N or p of an update, counted from 1, as a share of the run's.
+
+    `v` falls to 0 at the end of the learning rate's warm-up and rises to 1 at the last update.
+    """
+    warmup, updates = settings.warmup_updates, settings.updates
+    if schedule == "v" and update <= warmup:
+        return 1 - update / warmup
+    start = warmup if schedule == "v" else 0
+    return 1.0 if schedule == "constant" else (update - start) / (updates - start)
+
+
+class MaskImportant(Masking):
     """Impt-N: the N heads most important for the very batches of the update (algorithm 2).
 
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
-    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`,
-    `exclude_kind`, `cooldown_updates`, `warmup_mask_updates`, `start_update`.
+    keys of `RunSettings` and described there.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
-        super().__init__(run, grid, seed)
-        self.settings = settings
+        super().__init__(run, grid, settings, seed)
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
@@ -145,15 +187,22 @@ class MaskImportant(MaskN):
         draws = Stream.HEAD_MASK.generator(self.seed, update)
         skipped = not held and draws.random() >= self.run.probability
         if update <= self.run.start_update or skipped:
-            return Choice(self.multiplier([]))
+            return self.choice(self.none())
         first_pass = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + first_pass.importance.float()
+        masked = self.none()
         if held:  # N heads, drawn by the seed alone: no update has the number 0
             draws = Stream.HEAD_MASK.generator(self.seed, 0)
-            masked = draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
-        else:
-            masked = self._most_important(update)
-        return Choice(self.multiplier(masked), first_pass)
+            for row in self.rows:
+                masked[draws.choice(row.numpy(), self.run.heads, replace=False)] = True
+            return self.choice(masked, first_pass)
+        for free in self.free(update):
+            ranked = self.importance[free].sort(descending=True, stable=True)
+            most = ranked.indices[: self.run.heads]
+            if self.run.signed:
+                most = most[ranked.values[: self.run.heads] > 0]
+            masked[free[most]] = True
+        return self.choice(self.rest(masked, update), first_pass)
 
     def state(self) -> Weights:
         return {"importance": self.importance, **super().state()}
@@ -161,14 +210,6 @@ class MaskImportant(MaskN):
     def restore(self, state: Weights) -> None:
         super().restore(state)
         self.importance = state["importance"]
-
-    def _most_important(self, update: int) -> list[int]:
-        free = self.free(update)
-        ranked = self.importance[free].sort(descending=True, stable=True)
-        most = ranked.indices[: self.run.heads]
-        if self.run.signed:
-            most = most[ranked.values[: self.run.heads] > 0]
-        return self.mask(free[most], update)
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """Measure all heads on the update's batches, without dropout."""
@@ -193,6 +234,7 @@ def make_head_mask(
     run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int
 ) -> HeadMask:
     """Return the way to choose heads of a training run, for a model with these heads."""
-    if run.method == "random":
-        return MaskRandom(run, grid, seed)
-    return MaskImportant(run, grid, settings, seed) if run.method == "importance" else HeadMask()
+    if run.method == "baseline":
+        return HeadMask()
+    kind = MaskImportant if run.method == "importance" else MaskRandom
+    return kind(run, grid, settings, seed)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import Head, HeadGrid
+from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
@@ -43,7 +43,6 @@ class LearntMask(HeadMask):
     ):
         """`settings`: of the gates or subsets. `train`: of the fine-tuning, with its schedule."""
         self.run = run
-        self.penalty_weight = run.lambda_  # of the expected number of open heads
         self.grid = grid
         self.settings = settings
         self.train = train
@@ -93,8 +92,8 @@ class LearntMask(HeadMask):
 
     def statistics(self) -> list[list[list[float]]]:
         """Return the statistics of each gated head, at the start and at every validation."""
-        columns = [list(self.read_off(learnt.numpy()).values()) for learnt in self.history]
-        return [np.column_stack(of_step).tolist() for of_step in columns]
+        tables = [self.read_off(learnt.numpy()) for learnt in self.history]
+        return [np.column_stack([*table.values()]).tolist() for table in tables]
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """Draw every multiplier. Its gradient is wanted."""
@@ -105,8 +104,8 @@ class LearntMask(HeadMask):
     def learn(self, slopes: Tensor) -> None:
         """Make one step of Adam on the loss plus λ times the expected number of open heads."""
         loss = (self._drawn * slopes[self.gated].to(self._drawn.dtype)).sum()
-        if self.penalty_weight:
-            loss = loss + self.penalty_weight * self.p_open().sum()
+        if self.run.lambda_:
+            loss = loss + self.run.lambda_ * self.p_open().sum()
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.param_groups[0]["lr"] = self.rate()
@@ -127,10 +126,6 @@ class LearntMask(HeadMask):
         with torch.no_grad():
             self.learnt.copy_(state[self.name])
         self.optimiser.state[self.learnt] = {name: state[name] for name in MOMENTS}
-
-    def gated_heads(self) -> list[Head]:
-        """Return the heads of the scope."""
-        return [self.grid.heads()[position] for position in self.gated]
 
     def _with_ungated(self, multipliers: Tensor) -> Tensor:
         """Return multipliers of the gated heads as multipliers of all heads, 1 for the others."""

@@ -28,82 +28,49 @@ def learning_rate(settings: TrainSettings, update: int) -> float:
 
 
 class Average:
-    """Base class of averages. This one averages nothing."""
+    """Weights that are validated and saved, by `train.average`: as they are, or a mean.
+
+    `ema` is their moving average with decay min(0.999, (1 + u) / (10 + u)) at update u, `last` the
+    mean over the last five validations.
+    """
+
+    def __init__(self, kind: str, weights: Weights):
+        self.kind = kind
+        self.kept = [_copy(weights)] if kind == "ema" else []
 
     def after_update(self, weights: Weights, update: int) -> None:
         """Follow the weights, which an update, counted from 1, has changed."""
+        for mean in self.kept if self.kind == "ema" else ():
+            decay = min(0.999, (1 + update) / (10 + update))
+            targets = [weights[name].detach() for name in mean]
+            torch._foreach_lerp_(list(mean.values()), targets, 1 - decay)
 
     def at_validation(self, weights: Weights) -> Weights:
         """Return the weights to validate and save."""
-        return weights
+        now = self.between(weights)
+        if self.kind == "last":
+            self.kept = self._last(weights)
+        return now
 
     def between(self, weights: Weights) -> Weights:
         """Return the weights that a validation would give now, and change nothing."""
-        return self.at_validation(weights)
+        if self.kind != "last":
+            return self.kept[0] if self.kept else weights
+        last = self._last(weights)
+        return {name: sum(weight[name] for weight in last) / len(last) for name in weights}
 
     def state(self) -> Weights:
         """Return all that a resumed run needs."""
-        return {}
+        return joined({str(place): weights for place, weights in enumerate(self.kept)})
 
     def restore(self, state: Weights) -> None:
         """Go on from a saved `state`."""
-
-
-class MovingAverage(Average):
-    """Exponential moving average with decay min(d, (1 + u) / (10 + u)) at update u."""
-
-    def __init__(self, weights: Weights, decay: float):
-        self.decay = decay
-        self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
-
-    def after_update(self, weights: Weights, update: int) -> None:
-        decay = min(self.decay, (1 + update) / (10 + update))
-        targets = [weights[name].detach() for name in self.mean]
-        torch._foreach_lerp_(list(self.mean.values()), targets, 1 - decay)
-
-    def at_validation(self, weights: Weights) -> Weights:
-        return self.mean
-
-    def state(self) -> Weights:
-        return self.mean
-
-    def restore(self, state: Weights) -> None:
-        for name, value in state.items():
-            self.mean[name].copy_(value)
-
-
-class LastAverage(Average):
-    """Mean of the weights at the last `count` validations."""
-
-    def __init__(self, count: int):
-        self.count = count
-        self.last: list[Weights] = []
-
-    def at_validation(self, weights: Weights) -> Weights:
-        self.last = self._with(weights)
-        return _mean(self.last)
-
-    def between(self, weights: Weights) -> Weights:
-        return _mean(self._with(weights))
-
-    def state(self) -> Weights:
-        return joined({str(place): weights for place, weights in enumerate(self.last)})
-
-    def restore(self, state: Weights) -> None:
         by_place = grouped(state)
-        self.last = [by_place[place] for place in sorted(by_place, key=int)]
+        self.kept = [by_place[place] for place in sorted(by_place)]
 
-    def _with(self, weights: Weights) -> list[Weights]:
-        copy = {name: weight.detach().clone() for name, weight in weights.items()}
-        return [*self.last, copy][-self.count :]
-
-
-def _mean(several: list[Weights]) -> Weights:
-    return {name: sum(weights[name] for weights in several) / len(several) for name in several[0]}
+    def _last(self, weights: Weights) -> list[Weights]:
+        return [*self.kept, _copy(weights)][-5:]
 
 
-def make_average(settings: TrainSettings, weights: Weights) -> Average:
-    """Return the average that the settings name."""
-    if settings.average == "ema":
-        return MovingAverage(weights, 0.999)
-    return LastAverage(5) if settings.average == "last" else Average()
+def _copy(weights: Weights) -> Weights:
+    return {name: weight.detach().clone() for name, weight in weights.items()}

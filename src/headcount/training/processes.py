@@ -5,7 +5,6 @@ between the processes, and an update equals the update of one process but for ro
 """
 
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -67,18 +66,45 @@ def together(count: int, gpus: bool) -> Iterator[None]:
     """Train in several processes within this context. The first process starts the others.
 
     Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process has chosen a
-    GPU before. Raises EnvironmentFault if another process ends too early, or if two have one GPU,
-    and UserError if another number of processes was started.
+    GPU before. Raises EnvironmentFault if another process ends too early, and UserError if another
+    number of processes was started.
     """
     if count == 1:
         yield
         return
     _let_slurm_start(count)
-    with _joined(count, gpus) if _are_started(count) else _started(count, gpus):
+    others: list[_Other] = []
+    with ExitStack() as ends:
         try:
+            store, rank = _meet(count, ends, others)
+            backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
+            dist.init_process_group(backend, store=store, rank=rank, world_size=count)
+            ends.callback(dist.destroy_process_group)
             yield
-        finally:
-            dist.destroy_process_group()
+        except RuntimeError as fault:
+            if not isinstance(fault, dist.DistError) and "gloo" not in str(fault):
+                raise
+            time.sleep(1)  # the other process is about to end
+            _require_none_failed(others, fault)
+            raise EnvironmentFault(
+                f"one of the {count} processes of this training has ended ({str(fault)[-200:]}). "
+                "The same command goes on from the last saved state"
+            ) from fault
+
+
+def _meet(count: int, ends: ExitStack, others: list[_Other]) -> tuple[dist.Store, int]:
+    """Return the store of all processes and this one's number, once `others` are started."""
+    if _are_started(count):
+        store, rank, _ = next(dist.rendezvous("env://"))
+        store.add(_HERE, 1)
+        return store, rank
+    # Port 0 is a free one. A port that is drawn beforehand may be taken meanwhile.
+    store = dist.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
+    others += [ends.enter_context(_start(number, count, store.port)) for number in range(1, count)]
+    while store.add(_HERE, 0) < len(others):
+        _require_none_failed(others)
+        time.sleep(0.02)
+    return store, 0
 
 
 def _let_slurm_start(count: int) -> None:
@@ -111,62 +137,6 @@ def _are_started(count: int) -> bool:
             f"started together, found {count}"
         )
     return True
-
-
-@contextmanager
-def _joined(count: int, gpus: bool) -> Iterator[None]:
-    """Join the processes that were started together, within this context."""
-    store, rank, _ = next(dist.rendezvous("env://"))
-    store.add(_HERE, 1)
-    try:
-        _make_group(store, rank, count, gpus)
-        yield
-    except RuntimeError as fault:
-        if _is_lost_connection(fault):
-            raise EnvironmentFault(
-                f"process {rank + 1} of {count} of this training: another one has ended. The same "
-                "command goes on from the last saved state"
-            ) from fault
-        raise
-
-
-@contextmanager
-def _started(count: int, gpus: bool) -> Iterator[None]:
-    """Start the other processes, which end with this context."""
-    # Port 0 is a free one. A port that is drawn beforehand may be taken meanwhile.
-    store = dist.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
-    with ExitStack() as ends:
-        others = [ends.enter_context(_start(rank, count, store.port)) for rank in range(1, count)]
-        try:
-            while store.add(_HERE, 0) < len(others):
-                _require_none_failed(others)
-                time.sleep(0.02)
-            _make_group(store, 0, count, gpus)
-            yield
-        except RuntimeError as fault:
-            if _is_lost_connection(fault):
-                time.sleep(1)  # the other process is about to end
-                _require_none_failed(others, fault)
-            raise
-
-
-def _make_group(store: dist.Store, rank: int, count: int, gpus: bool) -> None:
-    if gpus:
-        _require_own_gpus(store, rank, count)
-    backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=count)
-
-
-def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
-    """Raise EnvironmentFault, in every process, if two have one GPU: NCCL refuses that."""
-    uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
-    store.set(f"gpu{rank}", f"{platform.node()} {uuid}")
-    taken = {store.get(f"gpu{number}") for number in range(count)}
-    if len(taken) < count:
-        raise EnvironmentFault(
-            f"train.processes (flag --processes): expected {count} GPUs, found {len(taken)}; lower "
-            "it, give no shares of GPUs, or set device: cpu"
-        )
 
 
 @contextmanager
@@ -203,8 +173,3 @@ def _require_none_failed(others: list[_Other], cause: RuntimeError | None = None
             f"of the {len(others) + 1} processes of this training {'; '.join(failed)}. The same "
             "command goes on from the last saved state"
         ) from cause
-
-
-def _is_lost_connection(fault: RuntimeError) -> bool:
-    """Return True if the end of another process has caused a fault."""
-    return isinstance(fault, dist.DistError) or "gloo" in str(fault)

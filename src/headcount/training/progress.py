@@ -30,14 +30,12 @@ class Progress:
     tokens_since: int = 0  # source and target
     seconds_since: float = 0.0  # in updates only
     seconds: float = 0.0  # in updates and validations, not in saving; over all sessions
-    best_loss: float | None = None
-    best_update: int = 0
     first_pass_loss_since: float = 0.0
     first_pass_tokens_since: int = 0  # target tokens that passed twice
     first_pass_sentences_since: int = 0
     # Over these sentences, each [heads]: sums of importance, of ∂L/∂ξ and of its square.
     slopes_since: list[list[float]] = field(default_factory=list)
-    masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
+    masked_since: list[float] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
     # At each row of the curve, for each head: share of the updates that masked it; mean and
     # deviation of ∂L/∂ξ, and mean importance. Empty where nothing was masked or measured.
@@ -100,18 +98,9 @@ class Progress:
         deviation = (square - mean.square()).clamp(min=0).sqrt()
         return torch.stack([mean, deviation, importance], dim=1).tolist()
 
-    def bar(self, updates: int) -> tqdm:
-        """Return a bar of the updates, in the first process, on a terminal."""
-        silent = None if is_first() else True  # None: as the terminal says
-        start = self.update
-        return tqdm(total=updates, initial=start, unit="update", disable=silent, dynamic_ncols=True)
-
-    def show_update(self, bar: tqdm) -> None:
-        """Advance the bar by one update."""
-        bar.update()
-        if not bar.disable and self.update % 10 == 0:
-            speed = self.tokens_since / max(self.seconds_since, 1e-9)
-            bar.set_postfix_str(f"{speed:,.0f} tokens/s")
+    def best(self) -> dict[str, float | None] | None:
+        """Return the first row of the curve with the lowest dev loss, None before any."""
+        return min(self.curve, key=lambda row: row["dev_loss"], default=None)
 
     def print_validation(self, updates: int) -> None:
         """Print the newest row of the curve and the time left, in the first process."""

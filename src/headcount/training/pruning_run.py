@@ -1,7 +1,5 @@
 """Pruned models from files to files: a trained model or a random start in, a smaller model out."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,106 +17,85 @@ from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
-from headcount.training.learnt_mask import HeadGates, HeadSubset, LearntMask
+from headcount.training.learnt_mask import HeadGates, HeadSubset
 from headcount.training.training_run import ModelRun, Row, head_rows
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
 _ENCODER = ("encoder.", "encoder_norm.", "embedding_norms.0.", "own_src_embedding.")
 
+_GATES, _SUBSET = GatesSettings(), SubsetSettings()
 Start = ModelFolder | ModelSettings  # a trained model to fine-tune, or the shape of a fresh one
 
 
 class PruningRun(ModelRun):
     """One pruned model.
 
-    Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
-    which load alone, run.json, curves.csv, and heads.csv, the gates of all heads of the model
-    before the run. If that model was pruned before, kept_heads in model.json has the addresses in
-    the first model of all. A model with gates also writes gates.csv: log α and its probabilities, a
-    row per validation and gated head, with the start as step 0.
+    Its files are model/weights.safetensors and model/model.json of the smaller model, which load
+    alone, run.json, curves.csv, and heads.csv, the gates of all heads of the model before the run.
+    If that model was pruned before, kept_heads in model.json has the addresses in the first model
+    of all. Gates also write gates.csv: log α and its probabilities, a row per validation and gated
+    head, with the start as step 0.
     """
 
-    def finish_gates(self, start: Start, settings: GatesSettings, out: Path) -> None:
-        """Fine-tune a model, or train a fresh one, with gates, and remove heads with a gate of 0.
-
-        A fresh model is trained by the recipe of training. Its weights are drawn as the baseline's
-        of the seed, and all of them are trained, whatever the scope: a decoder that is frozen at
-        random translates nothing. The last weights become the model.
-        """
-        trained = isinstance(start, ModelFolder)
-        recipe = settings.fine_tuning if trained else settings.from_random_weights
-        self._finish(start, recipe, out, learn=partial(HeadGates, settings=settings))
-
-    def finish_subset(
-        self, init_from: ModelFolder, lengths: GatesSettings, settings: SubsetSettings, out: Path
-    ) -> None:
-        """Fine-tune the model in `init_from`, learning which heads stay, and remove the others.
-
-        `lengths`: settings of the gates runs, for the length and rates of fine-tuning.
-        """
-        learn = partial(HeadSubset, settings=settings)
-        self._finish(init_from, lengths.fine_tuning, out, learn=learn)
-
-    def finish_fine_tuned(
-        self,
-        init_from: ModelFolder,
-        heads: Path,
-        importance: Path | None,
-        settings: GatesSettings,
-        out: Path,
-    ) -> None:
-        """Remove heads from the model in `init_from`, then fine-tune the rest, without gates.
-
-        As many heads stay as in `heads`, the heads.csv of the gates run. A run by importance needs
-        `importance`, the importance.csv of the model in `init_from`.
-        """
-
-        def kept(grid: HeadGrid) -> np.ndarray:
-            ranks = read_importance(importance, init_from, grid) if importance else None
-            return as_many_heads(self.run, heads, grid, ranks, self.session.seed)
-
-        self._finish(init_from, settings.fine_tuning, out, kept=kept)
-
-    def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
-        """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
-
-        The whole model is drawn and then loses heads, so that the rest starts as in the baseline of
-        the seed.
-        """
-        recipe = partial(TrainSettings.model_copy, update={"keep_updates": []})
-        self._finish(model, recipe, out, kept=partial(gates_heads, heads))
-
-    def _finish(
+    def finish(
         self,
         start: Start,
-        recipe: Callable[[TrainSettings], TrainSettings],
         out: Path,
-        kept: Callable[[HeadGrid], np.ndarray] | None = None,
-        learn: Callable[..., LearntMask] | None = None,
+        heads: Path | None = None,
+        importance: Path | None = None,
+        gates: GatesSettings = _GATES,
+        subset: SubsetSettings = _SUBSET,
     ) -> None:
-        """Train without the heads that are not `kept`, or `learn` which heads to remove."""
-        with self.session.unfinished(self.train, out) as (states, folder):
+        """Prune or train by the method of the run, and write `out`.
+
+        `gates` and `subset` fine-tune and learn which heads to remove; the last weights become the
+        model. `importance` and `random` keep as many heads as `heads`, the heads.csv of the gates
+        run, and fine-tune; `importance` is the importance.csv of the model in `start`. `scratch`
+        trains the open heads of `heads` by the baseline's recipe.
+
+        A fresh model is drawn whole, as the baseline of the seed, before it loses heads. All of its
+        weights are trained, whatever the scope: a decoder frozen at random translates nothing.
+        """
+        with self.unfinished(out) as (states, folder):
             if not states:
                 return
-            whole, names = self._start(start)
-            grid = whole.grid
-            gates = kept(grid) if kept else np.ones(grid.size)
-            rest = remove_heads(whole, torch.from_numpy(gates)) if kept else whole
-            model = self.on_device(rest, states)
+            (whole, names), method = self._start(start), self.run.method
+            grid, learns = whole.grid, method in ("gates", "subset")
+            kept = np.ones(grid.size) if learns else self._kept(start, heads, importance, grid)
+            model = whole if learns else remove_heads(whole, torch.from_numpy(kept))
+            model = self.on_device(model, states)
             if isinstance(start, ModelFolder):
                 freeze_outside(model, self.run)
-            settings, seed = recipe(self.train), self.session.seed
-            mask = learn(run=self.run, grid=grid, train=settings, seed=seed) if learn else None
+            settings, mask = self._recipe(start, gates), None
+            if learns:
+                kind, own = (HeadGates, gates) if method == "gates" else (HeadSubset, subset)
+                mask = kind(self.run, grid, own, settings, self.seed)
             trainer = self.trainer(model, settings, states, mask)
             trainer.fit()
             copy_weights(model, trainer.chosen())
-            values = mask.at_end() if mask else {"gate": gates}
+            values = mask.at_end() if mask else {"gate": kept}
             smaller = remove_heads(model, mask.test_time()) if mask else model
             if isinstance(mask, HeadGates):
-                rows = head_rows(mask.gated_heads(), [0, *trainer.steps()], mask.statistics())
+                gated = [grid.heads()[position] for position in mask.gated]
+                rows = head_rows(gated, [0, *trainer.steps()], mask.statistics())
                 write_csv(folder / "gates.csv", GATE_COLUMNS, rows)
             facts = self.write_facts(folder, trainer, smaller)
             save_pruned(folder, smaller, facts, grid, names, values)
+
+    def _recipe(self, start: Start, gates: GatesSettings) -> TrainSettings:
+        if self.run.method == "scratch":
+            return self.train.model_copy(update={"keep_updates": []})
+        trained = isinstance(start, ModelFolder)
+        return (gates.fine_tuning if trained else gates.from_random_weights)(self.train)
+
+    def _kept(
+        self, start: Start, heads: Path, importance: Path | None, grid: HeadGrid
+    ) -> np.ndarray:
+        """Return the multiplier [heads] of the heads that stay, chosen before training."""
+        if self.run.method == "scratch":
+            return gates_heads(heads, grid)
+        ranks = read_importance(importance, start, grid) if importance else None
+        return as_many_heads(self.run, heads, grid, ranks, self.seed)
 
     def _start(self, start: Start) -> tuple[Transformer, list[Head]]:
         """Return the model to start from, and the addresses of its heads in the first model."""

@@ -1,6 +1,5 @@
 """Training states on disk, and the outputs of a finished training until they are recorded."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from headcount.base.ending import has_engine
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.files import hold, remove_folder, sha256, whole_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.store.finished import FinishedSet
@@ -84,12 +83,11 @@ class StateStore:
     def save(self, update: int, state: State) -> None:
         """Commit the state after an update, and remove all but the newest two.
 
-        Raises EnvironmentFault if a checkpoint is missing.
+        Raises UserError if a checkpoint is missing.
         """
         start = time.monotonic()
-        for name in self._checksums:
-            if not self.checkpoint(int(name)).is_file():
-                raise self._lost(int(name))
+        for kept in self._checksums:
+            self._require(kept, whole=False)
         for unfinished in self.folder.glob(".part-*"):
             remove_folder(unfinished)
         with whole_folder(self.folder / f"update-{update:09d}") as part:
@@ -114,31 +112,21 @@ class StateStore:
         return None
 
     def load(self) -> State | None:
-        """Return the newest state whose checkpoints are all there, or None, and drop newer ones.
+        """Return the newest state, or None.
 
-        Raises UserError if a state itself is damaged or of another run.
+        Raises UserError if the state or a checkpoint before it is damaged or of another run.
         """
-        for folder in reversed(self.saved()):
-            try:
-                state = self._read(folder)
-            except UserError as fault:
-                raise UserError(
-                    f"{fault}\nDelete {folder} to go on from the state before it, if any."
-                ) from fault
-            checksums = state.facts.pop("kept")
-            lost = [name for name in checksums if not self._is_whole(name, checksums[name])]
-            if not lost:
-                self._checksums = checksums
-                return state
-            remove_folder(folder)
-            print(
-                f"{self.checkpoint(int(lost[0]))}: missing or damaged. The state {folder.name} is "
-                "useless without it and was dropped. Training goes on from the state before it, "
-                "or from zero",
-                file=sys.stderr,
-                flush=True,
-            )
-        return None
+        if not (saved := self.saved()):
+            return None
+        try:
+            state = self._read(saved[-1])
+            self._checksums = state.facts.pop("kept")
+            for update in self._checksums:
+                self._require(update)
+        except UserError as fault:
+            advice = f"Delete {saved[-1]} to go on from the state before it, if any."
+            raise UserError(f"{fault}\n{advice}") from fault
+        return state
 
     def refused(self) -> str:
         """Return the difference between this run and saved states of others. Empty without any."""
@@ -163,9 +151,8 @@ class StateStore:
         return self.folder / "kept" / f"{update}.safetensors"
 
     def load_checkpoint(self, update: int) -> Weights:
-        """Return saved weights. Raises EnvironmentFault if they have changed since."""
-        if not self._is_whole(str(update), self._checksums[str(update)]):
-            raise self._lost(update)
+        """Return saved weights. Raises UserError if they have changed since."""
+        self._require(str(update))
         return load_weights(self.checkpoint(update))
 
     def drop(self) -> None:
@@ -173,16 +160,10 @@ class StateStore:
         for folder in [*self.saved(), self.folder / "kept"]:
             remove_folder(folder)
 
-    def _is_whole(self, update: str, checksum: str) -> bool:
+    def _require(self, update: str, whole: bool = True) -> None:
         path = self.checkpoint(int(update))
-        return path.is_file() and sha256(path) == checksum
-
-    def _lost(self, update: int) -> EnvironmentFault:
-        return EnvironmentFault(
-            f"{self.checkpoint(update)}: the weights of update {update} are missing or changed. "
-            "Another program writes in this folder. The same command goes on from the last state "
-            "before that update, or from zero"
-        )
+        if not path.is_file() or whole and sha256(path) != self._checksums[update]:
+            raise UserError(f"{path}: the weights of update {update} are missing or changed")
 
     def _differences(self, other: dict[str, Any]) -> str:
         """Return the first keys in which another identity differs from this run's."""

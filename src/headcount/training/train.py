@@ -13,6 +13,7 @@ from dataclasses import asdict
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 from headcount.base.random_streams import Stream
@@ -22,13 +23,11 @@ from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.headmask import HeadMask
-from headcount.training.optimiser import ADAM, learning_rate, make_average
+from headcount.training.optimiser import ADAM, Average, learning_rate
 from headcount.training.processes import add_up, agree, is_first, own_share
 from headcount.training.progress import Progress, caught_signals
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore, Weights, grouped, joined
-
-ADVICE = "Lower train.peak_lr, lengthen train.warmup_updates, or look at"
 
 
 class Trainer:
@@ -61,7 +60,7 @@ class Trainer:
         self.resident = train.resident(self.device)
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(self.weights.values(), fused=True, **ADAM)
-        self.average = make_average(settings, self.weights)
+        self.average = Average(settings.average, self.weights)
         self.head_mask = head_mask or HeadMask()
         self.best: Weights = {}
         self.progress = Progress()
@@ -78,11 +77,13 @@ class Trainer:
         with batches_of("train", self.settings.batch_tokens):
             self._resume()
             progress, settings = self.progress, self.settings
-            with progress.bar(settings.updates) as bar, caught_signals() as caught:
+            silent = None if is_first() else True  # None: as the terminal says
+            bar = tqdm(total=settings.updates, initial=progress.update, disable=silent)
+            with bar, caught_signals() as caught:
                 finished = self._has_ended()
                 while not finished:
                     self._update()
-                    progress.show_update(bar)
+                    bar.update()
                     update = progress.update
                     if update == settings.updates or update % settings.dev_interval == 0:
                         self._validate()
@@ -102,9 +103,8 @@ class Trainer:
 
     def chosen_row(self) -> dict[str, float | None]:
         """Return the row of the curve at which these weights were validated."""
-        best = self.settings.select == "best"
-        step = self.progress.best_update if best else self.progress.update
-        return next(row for row in self.progress.curve if row["step"] == step)
+        progress = self.progress
+        return progress.best() if self.settings.select == "best" else progress.curve[-1]
 
     def steps(self) -> list[int]:
         """Return the updates after which the model was validated."""
@@ -145,11 +145,7 @@ class Trainer:
 
     def _resume(self) -> None:
         """Go on from the newest saved state, if there is one and all processes see it."""
-        # The first process looks before the others, since it drops useless states.
-        state = self.states.load() if is_first() else None
-        agree(True)
-        state = state if is_first() else self.states.load()
-        if state:
+        if state := self.states.load():
             self.restore(state)
         first = torch.tensor([self.progress.update if is_first() else 0])
         add_up([first])
@@ -172,10 +168,13 @@ class Trainer:
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
+        parts = [multiplier] * len(batches)
+        if multiplier is not None and multiplier.ndim == 2:  # a row for every sentence
+            parts = multiplier.split([len(batch.indices) for batch in batches])
         for place, batch in own_share(batches):
             torch.manual_seed(Stream.DROPOUT.number(self.seed, self.progress.update, place))
             with number_format(self.settings.precision, self.device):
-                loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
+                loss = summed_loss(self.model, batch, parts[place], self.settings.label_smoothing)
             (loss / target_tokens).backward()
             losses[place] = loss.detach()
         agree(False)  # fails at once if another process has ended, for which NCCL would wait
@@ -184,7 +183,7 @@ class Trainer:
         loss, slope = self._step(losses, batches, slopes)
         if slopes:
             self.head_mask.learn(torch.tensor(slope))
-        tokens = target_tokens + sum(batch.source_tokens for batch in batches)
+        tokens = target_tokens + sum(sum(batch.src_lengths) for batch in batches)
         self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
         if is_first() and self.progress.update in self.settings.keep_updates:
             now = dict(self.model.named_parameters()) | self.average.between(self.weights)
@@ -212,7 +211,7 @@ class Trainer:
         return sum(values), slope
 
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
-        """Return the multiplier [heads] of the current update. None masks no head."""
+        """Return the multiplier of the current update, see `Choice`. None masks no head."""
         choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
         if choice.first_pass:
             self._require_finite("loss of the first pass", choice.first_pass.loss, batches)
@@ -225,7 +224,8 @@ class Trainer:
     def _has_ended(self) -> bool:
         """Return True after the last update, or when `patience` is at its end."""
         # The first process decides: another one's dev loss may differ in its last bits.
-        waited = sum(row["step"] > self.progress.best_update for row in self.progress.curve)
+        best = self.progress.best()
+        waited = sum(row["step"] > best["step"] for row in self.progress.curve)
         impatient = bool(self.settings.patience) and waited >= self.settings.patience
         return agree(is_first() and (impatient or self.progress.update == self.settings.updates))
 
@@ -235,13 +235,9 @@ class Trainer:
             copy_weights(self.averaged, self.average.at_validation(self.weights))
         budget, multiplier = 4 * self.settings.batch_tokens, self.head_mask.at_validation()
         loss = mean_loss(self.averaged, self.dev, budget, multiplier)
-        if not math.isfinite(loss):
-            raise UserError(
-                f"update {progress.update}: the dev loss is {loss}, expected a finite number. "
-                f"{ADVICE} the dev set"
-            )
-        if progress.best_loss is None or loss < progress.best_loss:
-            progress.best_loss, progress.best_update = loss, progress.update
+        self._require_finite("dev loss", loss, [])
+        best = progress.best()
+        if best is None or loss < best["dev_loss"]:
             self.best = {name: weight.detach().clone() for name, weight in self.last().items()}
         rate = learning_rate(self.settings, progress.update)
         progress.add_validation(loss, rate, time.monotonic() - start)
@@ -259,8 +255,9 @@ class Trainer:
         """Raise UserError, with the pairs of these batches, for a number that is not finite."""
         if not math.isfinite(value):
             pairs = [i + 1 for batch in batches for i in batch.indices]
+            text = f"lines {pairs} of the BPE step's train.src and train.tgt"
             raise UserError(
-                f"update {self.progress.update + 1}: the {name} is {value}, expected a finite "
-                f"number; no weight was changed. Training pairs of this update: {pairs}. {ADVICE} "
-                "these lines of the BPE step's train.src and train.tgt"
+                f"update {self.progress.update + bool(pairs)}: the {name} is {value}, expected a "
+                "finite number. Lower train.peak_lr, lengthen train.warmup_updates, or look at "
+                f"{text if pairs else 'the dev set'}"
             )

@@ -31,20 +31,20 @@ SLOPE_COLUMNS = (*MASK_COLUMNS[:-1], "slope_mean", "slope_sd", "importance")
 """Mean and SD of ∂L(x)/∂ξ at ξ = 1 over the sentences of these updates, nats, above 0 where the
 loss would fall without the head. Mean importance, before any moving average, in the run's unit."""
 Row = dict[str, Any]
-Places = tuple[StateStore, Path] | tuple[None, None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """Seed, provenance and state folder of a run, by which it can be resumed."""
+    """A run that can be resumed, with its settings."""
 
+    train: Any  # settings of the training: the baseline's, of a pruned run as well
     seed: int
     origin: dict[str, Any]  # the run's provenance
     state: Path  # folder of the states of the unfinished run
     save_seconds: float  # between two saved states
 
     @contextmanager
-    def unfinished(self, settings: TrainSettings, out: Path) -> Iterator[Places]:
+    def unfinished(self, out: Path) -> Iterator[tuple[StateStore | None, Path | None]]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
         Both are None if the outputs lie finished, as they do beside the states until an engine has
@@ -52,10 +52,10 @@ class Session:
         others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
-        identity["device"] = pick_device(settings.device).type
+        identity["device"] = pick_device(self.train.device).type
         states = StateStore(self.state, identity, self.save_seconds)
         finished = states.finished
-        with together(settings.processes, gpus=identity["device"] == "cuda"):
+        with together(getattr(self.train, "processes", 1), gpus=identity["device"] == "cuda"):
             if not is_first():
                 yield (None, None) if agree(False) else (states, out)
                 return
@@ -75,27 +75,32 @@ class Session:
 
 
 @dataclass
-class ModelRun:
+class ModelRun(Session):
     """A run that makes a model, from the text of a pair to files."""
 
     run: Run
     pair: PairFolder
-    train: TrainSettings  # the baseline's, of a pruned run as well
-    session: Session
 
     def fresh_model(self, settings: ModelSettings) -> Transformer:
         """Return an untrained model for the text, on the CPU, drawn by the seed."""
         sizes = map(len, self.pair.vocabularies())
         joint = self.pair.segmentation()["joint"]
-        torch.manual_seed(self.session.seed)
+        torch.manual_seed(self.seed)
         return Transformer(settings, *sizes, joint)
 
     def on_device(self, model: Transformer, states: StateStore) -> Transformer:
         """Return the model on its device, and replace `auto` precision by fp32 or bf16."""
-        device = pick_device(self.train.device)
+        device, width = pick_device(self.train.device), model.settings.d_model
         if self.train.precision == "auto":
-            precision = _pick_precision(states, device, model.settings.d_model)
+            before = states.precision() if is_first() else None
+            precision = before or pick_format("auto", device, width)
+            precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
             self.train = self.train.model_copy(update={"precision": precision})
+            if is_first():
+                why = (
+                    "as the training was begun" if before else f"for a model of width {width} here"
+                )
+                print(f"resources.precision: auto takes {precision}, {why}", file=sys.stderr)
         warn_of_slow_format(self.train.precision, device)
         return model.to(device)
 
@@ -108,7 +113,7 @@ class ModelRun:
     ) -> Trainer:
         """Return a trainer of the model on the text with these settings."""
         text, dev = self.pair.read("train"), self.pair.read("dev")
-        return Trainer(model, text, dev, settings, self.session.seed, states, head_mask)
+        return Trainer(model, text, dev, settings, self.seed, states, head_mask)
 
     def write_facts(self, out: Path, trainer: Trainer, model: Transformer) -> Row:
         """Write run.json and curves.csv. Return the facts of the chosen weights for model.json."""
@@ -122,7 +127,7 @@ class ModelRun:
             "update": row["step"],
             "dev_loss": row["dev_loss"],
             **self.pair.subwords(),
-            "provenance": self.session.origin,
+            "provenance": self.origin,
         }
 
 
@@ -137,35 +142,23 @@ class TrainingRun(ModelRun):
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv, slopes.csv, run.json and updates/<n>.safetensors for the updates to keep.
         """
-        with self.session.unfinished(self.train, out) as (states, folder):
+        with self.unfinished(out) as (states, folder):
             if not states:
                 return
             model = self.on_device(start() if start else self.fresh_model(settings), states)
-            mask = make_head_mask(self.run, model.grid, self.train, self.session.seed)
+            mask = make_head_mask(self.run, model.grid, self.train, self.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
             for update in self.train.keep_updates:
                 weights = states.load_checkpoint(update)
                 save_weights(folder / "updates" / f"{update}.safetensors", weights)
-            masks, slopes = trainer.progress.masks, trainer.progress.slopes
-            files = ("masks", MASK_COLUMNS, masks), ("slopes", SLOPE_COLUMNS, slopes)
-            for name, columns, values in files:
+            for name, columns in (("masks", MASK_COLUMNS), ("slopes", SLOPE_COLUMNS)):
+                values = getattr(trainer.progress, name)
                 rows = head_rows(model.grid.heads(), trainer.steps(), values)
                 write_csv(folder / f"{name}.csv", columns, rows)
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
-
-
-def _pick_precision(states: StateStore, device: torch.device, width: int) -> str:
-    """Return the number format for `auto`, that of the newest state if any, in every process."""
-    before = states.precision() if is_first() else None
-    precision = before or pick_format("auto", device, width)
-    precision = "bf16" if agree(is_first() and precision == "bf16") else "fp32"
-    if is_first():
-        why = "as the training was begun" if before else f"for a model of width {width} here"
-        print(f"resources.precision: auto takes {precision}, {why}", file=sys.stderr, flush=True)
-    return precision
 
 
 def head_rows(

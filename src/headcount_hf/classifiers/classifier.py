@@ -1,9 +1,9 @@
 """Accuracy of a Hugging Face classifier of sentence pairs under masks of its heads."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,37 +13,37 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from headcount.ablation.masked_bleu import Differences
-from headcount.ablation.masking import (
-    ABLATION_COLUMNS,
-    DEV,
-    ablation_rows,
-    read_single_effects,
-    resamples_for,
-)
+from headcount.ablation.masked_bleu import Masked
+from headcount.ablation.masking import DEV, read_single_effects, write_ablation
 from headcount.ablation.pruning_orders import list_curves
-from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.ablation.pruning_profile import write_curves
+from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import write_result
 from headcount.base.ranking import Heads, head_masks
-from headcount.base.settings.heads import AblationSettings, ClassifierSettings, PruningSteps
+from headcount.base.settings.heads import ClassifierSettings
 from headcount.base.settings.section import nearest
 from headcount.data.entailment import Example, read_pairs
+from headcount.data.lines import FoundText
 from headcount.model.machine import pick_device
 from headcount.model.transformer import first_device
-from headcount.scoring.bootstrap import compare_classifiers
+from headcount.scoring.bootstrap import Difference, compare_classifiers
 from headcount_hf.classifiers.classifier_files import LONGEST, read_classifier
 from headcount_hf.hooks.multiplied import HookedEncoder
 
 
 @dataclass(frozen=True)
-class Classifier:
+class Classifier(Masked):
     """An encoder, its tokeniser and the numbers of its labels."""
 
     encoder: HookedEncoder
     tokeniser: Any
     labels: dict[str, int]  # by name in lower case
+
+    metric = "accuracy"
+
+    @property
+    def grid(self) -> HeadGrid:
+        return self.encoder.grid
 
     @classmethod
     def load(cls, folder: Path, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
@@ -72,7 +72,7 @@ class Classifier:
     ) -> dict[Heads, np.ndarray]:
         """Return 1 for every correct pair, else 0, [pairs], by set of masked heads."""
         gold = self.gold(pairs)
-        masks = torch.from_numpy(head_masks(sets, self.encoder.grid.size))
+        masks = torch.from_numpy(head_masks(sets, self.grid.size))
         right = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
@@ -87,7 +87,7 @@ class Classifier:
     ) -> np.ndarray:
         """Return mean |∂L/∂ξ| at ξ = 1 over pairs, [heads], in nats (Michel et al. 2019)."""
         gold = torch.from_numpy(self.gold(pairs)).to(first_device(self.encoder))
-        total = np.zeros(self.encoder.grid.size)
+        total = np.zeros(self.grid.size)
         self.encoder.model.requires_grad_(False)
         for places, inputs in self._batches(pairs, batch):
             multiplier = torch.ones(len(places), len(total), device=gold.device)
@@ -98,6 +98,16 @@ class Classifier:
             total += slopes.abs().sum(0).double().cpu().numpy()
         total[list(silent)] = 0
         return total / len(pairs)
+
+    def differences(
+        self, pairs: Sequence[Example], sets: list[Heads], samples: int
+    ) -> list[Difference]:
+        with tqdm(total=len(sets) * len(pairs), unit="pair", disable=None) as bar:
+            right = self.correct(pairs, sets, bar.update)
+        return compare_classifiers(list(right.values()), samples)
+
+    def facts(self, tests: Mapping[str, Any], sets: Iterable[Heads]) -> dict[str, Any]:
+        return {"pairs": {test: len(pairs) for test, pairs in tests.items()}}
 
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
         with self.encoder.multiplied(multiplier.to(first_device(self.encoder))):
@@ -131,43 +141,17 @@ def write_classifier_ablation(
     `mismatched`. Importance is measured on dev, pruning scored on matched. Raises UserError for
     unknown labels.
     """
-    tests = {test: read_pairs(path, settings.pairs) for test, path in files.items()}
+    tests = {test: read_pairs(FoundText(path), settings.pairs) for test, path in files.items()}
     for pairs in tests.values():
         classifier.gold(pairs)  # refuse labels before any work
-    grid = classifier.encoder.grid
-    samples = resamples_for(grid)
-
-    def compare(test: str, sets: Sequence[Heads], samples: int = samples) -> Differences:
-        return compare_masks(classifier, tests[test], sets, samples)
-
-    rows = ablation_rows(grid, list(tests), compare)
-    sizes = {test: len(pairs) for test, pairs in tests.items()}
-    facts = {"pairs": sizes, "provenance": origin}
     single = out / "classifier_ablation.csv"
-    write_result(single, accuracy_columns(ABLATION_COLUMNS), rows, facts)
-    effects = read_single_effects(single, grid, accuracy_columns(ABLATION_COLUMNS))
-    pruning = AblationSettings(**settings.model_dump(include={*PruningSteps.model_fields}))
-    ranked = partial(classifier.importance, tests[DEV])
-    curves = list(list_curves(grid, ranked, effects, pruning, seed))
-    scores = compare("matched", [heads for curve in curves for heads in curve.sets], 1000)
-    columns, profile = accuracy_columns(PROFILE_COLUMNS), out / "classifier_profile.csv"
-    write_curves(grid, "matched", curves, scores, {}, columns, profile, facts)
-
-
-def compare_masks(
-    classifier: Classifier, pairs: list[Example], sets: Sequence[Heads], samples: int
-) -> Differences:
-    """Return the accuracy under every mask against no mask, by paired bootstrap."""
-    distinct = list(dict.fromkeys([(), *sets]))
-    with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
-        right = classifier.correct(pairs, distinct, bar.update)
-    judged = compare_classifiers(list(right.values()), samples)
-    return dict(zip(right, judged, strict=True))
-
-
-def accuracy_columns(columns: Sequence[str]) -> list[str]:
-    """Return the columns of a file about BLEU with accuracy in its place."""
-    return ["accuracy" if column == "bleu" else column for column in columns]
+    write_ablation(classifier, tests, single, origin)
+    effects = read_single_effects(single, classifier.grid, classifier.metric)
+    measure, again = cache(partial(classifier.importance, tests[DEV])), settings.reestimate
+    curves = list_curves(
+        classifier.grid, lambda silent: measure(silent if again else ()), effects, settings, seed
+    )
+    write_curves(classifier, tests, "matched", list(curves), out / "classifier_profile.csv", origin)
 
 
 def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:

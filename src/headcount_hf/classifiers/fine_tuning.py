@@ -1,18 +1,15 @@
 """Fine-tuning a Hugging Face model on labelled sentence pairs, by the library's own trainer."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.base import command, ending
-from headcount.base.files import remove_folder, write_json
-from headcount.base.fingerprint import digest
+from headcount.base.files import write_json
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.pretrained import FineTuningSettings
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device, pick_format
-from headcount.store.finished import FinishedSet
+from headcount.training.training_run import Session
 from headcount_hf.classifiers.classifier_files import CLASSIFIER, LONGEST, read_classifier
 from headcount_hf.pretrained.library import of_hugging_face
 
@@ -20,35 +17,20 @@ from headcount_hf.pretrained.library import of_hugging_face
 def fine_tune_classifier(
     start: Path,
     pairs: Sequence[Example],
-    settings: FineTuningSettings,
-    seed: int,
-    states: Path,
+    session: Session,
     out: Path,
-    origin: dict[str, Any],
 ) -> None:
     """Write `model/` and `fine_tuning.json` into a folder.
 
     The seed draws the classifying layer if the model in `start` has none for these labels. A call
-    resumes after the last epoch in `states` with the same settings, seed, code, inputs, versions
-    and kind of device. Under an engine the outputs replace the state until they are on record
-    (workflow/engines/records.py). On a CPU, the weights are equal to the bit.
+    resumes the session after its last epoch; on a CPU, the weights are equal to the bit.
     """
-    device = pick_device(settings.device).type
-    mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])
-    finished = FinishedSet(mine / "finished")
-    if finished.is_whole():
-        print(f"outputs taken from {finished.folder}", file=sys.stderr)
-    else:
-        with finished.written(out) as folder:
-            facts = _fine_tune(start, pairs, settings, seed, mine, folder / "model")
-            write_json(folder / "fine_tuning.json", facts | {"provenance": origin})
-    for state in mine.glob("checkpoint-*"):
-        remove_folder(state)
-    finished.place(out)
-    if not ending.has_engine():
-        remove_folder(mine)
-        if not any(states.iterdir()):  # other runs' states may be there
-            states.rmdir()
+    with session.unfinished(out) as (states, folder):
+        if states:
+            checkpoints = states.folder / "kept"
+            made = folder / "model"
+            facts = _fine_tune(start, pairs, session.train, session.seed, checkpoints, made)
+            write_json(folder / "fine_tuning.json", facts | {"provenance": session.origin})
 
 
 def _fine_tune(

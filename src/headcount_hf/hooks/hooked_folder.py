@@ -1,7 +1,7 @@
 """Folder of an encoder-decoder that stays in Hugging Face's library, its text, and its search."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from headcount.ablation.masked_bleu import Inputs, Masked
+from headcount.ablation.masked_bleu import Inputs, Translator
 from headcount.base.errors import UserError
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import GenerateSettings
@@ -155,10 +155,6 @@ class HookedInputs(Inputs):
             )
         return self.model.text(src, [references(line)[0] for line in tgt])
 
-    def files(self, tests: Iterable[str]) -> list[Path]:
-        """Return the files that shape translations of these test sets."""
-        return [*self.model.files, *(path for test in tests for path in self.texts(test))]
-
     def languages(self) -> tuple[str, str]:
         """Return the languages that the flags name."""
         return self.pair, "as --src-lang and --tgt-lang say"
@@ -172,7 +168,7 @@ class HookedInputs(Inputs):
         return HookedModel(self, model)
 
 
-class HookedModel(Masked):
+class HookedModel(Translator):
     """A model that translates with heads masked."""
 
     def __init__(self, inputs: HookedInputs, model: HookedSeq2Seq):

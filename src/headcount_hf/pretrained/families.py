@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.base.folders import SIDES
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.data import contradict
@@ -92,11 +92,9 @@ class Config(BaseModel):
     def read(cls, folder: Path) -> "Config":
         """Return a folder's config. Raises UserError for one that ours cannot express."""
         path = folder / CONFIG
-        try:
+        with reading(path, "the Hugging Face library"):
             values = json.loads(path.read_bytes())
             kind = values["model_type"]
-        except (OSError, ValueError, TypeError, KeyError) as fault:
-            raise UserError(f"{path}: expected the config of a model ({fault!r})") from fault
         if kind not in list(FAMILIES):  # a list in the file cannot be a key
             expected = ", ".join(FAMILIES)
             raise UserError(f"{path}: model_type: expected one of {expected}, found {kind!r}")
@@ -171,10 +169,8 @@ def other_sizes(config: Config, settings: ModelSettings, free: Collection[str] =
 
 def stated(path: Path, key: str) -> Any:
     """Return the value of a key in a JSON file, or None. Raises UserError if it is damaged."""
-    try:
+    with reading(path, "the Hugging Face library"):
         return json.loads(path.read_bytes()).get(key) if path.exists() else None
-    except (ValueError, AttributeError) as fault:
-        raise UserError(f"{path}: damaged, expected an object of settings ({fault})") from fault
 
 
 def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:

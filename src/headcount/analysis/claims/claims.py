@@ -13,6 +13,7 @@ from pydantic import Field
 
 from headcount.analysis import read_beside
 from headcount.analysis.frames import BASE
+from headcount.analysis.inputs import place_of
 from headcount.analysis.published import headmask, michel, voita
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
@@ -177,25 +178,6 @@ class Evidence:
         trainings = rows[UNIT].itertuples(index=False, name=None)
         known = [structure or training not in self.untrained for training in trainings]
         return rows[pd.Series(known, rows.index, dtype=bool)].reset_index(drop=True)
-
-
-def place_of(path: Path) -> tuple | None:
-    """Return folder and name of a file that may decide claims, its experiment, and its run.
-
-    It is `<experiment>/<folder>/<name>`, or `<experiment>/<folder>/<pair>/<run>/seed<k>/<name>`.
-    """
-    folders, seed = path.parts[:-1], path.parent.name.removeprefix("seed")
-    if seed.isdecimal() and len(folders) > 4 and path.suffix in (".csv", ".json"):
-        return f"{folders[-4]}/{path.name}", folders[-5], *folders[-3:-1], int(seed)
-    is_data = path.suffix == ".csv" and path.stem not in ("claims", "phenomena")
-    if path.parent.name in ("tables", "figures") and is_data:
-        return f"{folders[-1]}/{path.name}", folders[-2]
-    return None
-
-
-def result_files(given: Path) -> list[Path]:
-    """Return the file itself, or the files in a folder that claims are decided from."""
-    return sorted(filter(place_of, given.rglob("*.*"))) if given.is_dir() else [given]
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -88,10 +88,7 @@ _RENAMED = {
 
 
 def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
-    """Return given values as settings. Raises UserError with one line per fault.
-
-    `place` returns the start of a line for the key path of the wrong value.
-    """
+    """Return given values as settings. Raise UserError: a line per fault, begun by `place`."""
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -132,38 +129,27 @@ def shown(value: Any) -> str:
 
 def _located(item: Any, given: Any, schema: Schema) -> tuple[KeyPath, str]:
     """Return key path and message of one of pydantic's errors."""
-    path = _path(item, given)
-    last = item["loc"][-1] if item["loc"] else ""
-    if item["type"] == "extra_forbidden":
-        return path, _unknown(str(last), path[:-1], schema)
+    path, last = _path(item, given), item["loc"][-1:]
     message = item["msg"].removeprefix("Value error, ")
-    if item["type"] == "value_error":
-        key, _, rest = message.partition(": ")
-        deeper = (*path, *key.split("."))
-        return (deeper, rest) if _exists(deeper, given) or schema.at(deeper) else (path, message)
+    if item["type"] == "extra_forbidden":
+        return path, _unknown(str(*last), path[:-1], schema)
     if item["type"] == "missing":
-        return path, message
-    inside = last and last not in path[-1:] and schema.at((*path, last))  # of a run's short name
-    return path, f"{f'{last}: ' if inside else ''}{message}, found {shown(item['input'])}"
+        return (*path, *last), message
+    if item["type"] == "value_error":  # may begin with the key that is wrong
+        key, mark, rest = message.partition(": ")
+        return ((*path, *key.split(".")), rest) if mark and " " not in key else (path, message)
+    return path, f"{message}, found {shown(item['input'])}"
 
 
 def _path(item: Any, given: Any) -> KeyPath:
     """Return pydantic's location without its names of union branches."""
     path: list[str | int] = []
     for key in item["loc"]:
-        if _exists([key], given):
+        inside = range(len(given)) if isinstance(given, list) else given
+        if isinstance(given, list | dict) and key in inside:
             path.append(key)
             given = given[key]
-    return (*path, item["loc"][-1]) if item["type"] == "missing" else tuple(path)
-
-
-def _exists(path: KeyPath, given: Any) -> bool:
-    for key in path:
-        is_index = isinstance(given, list) and isinstance(key, int) and key < len(given)
-        if not is_index and not (isinstance(given, dict) and key in given):
-            return False
-        given = given[key]
-    return True
+    return tuple(path)
 
 
 def _unknown(key: str, place: KeyPath, schema: Schema) -> str:

@@ -104,10 +104,7 @@ _TWO = {code: two for two, codes in _CODES.items() for code in codes.split(",")}
 
 
 def two_letters(language: str) -> str:
-    """Return the two letters of a known language, or another name in lower case.
-
-    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; `my_own` for `my_own`.
-    """
+    """Return two letters of a known language, `zh` for `zh_TW`, or another name in lower case."""
     base, mark, region = language.partition("_")
     name = base.lower() if not mark or _REGION.fullmatch(region) else language.lower()
     return _TWO.get(name, name)

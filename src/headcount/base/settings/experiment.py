@@ -25,19 +25,20 @@ from headcount.base.settings.pretrained import (
     FineTuningSettings,
 )
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.runs import PrunedRuns, TrainingRuns, counted, labels
+from headcount.base.settings.runs import PrunedRuns, Runs, labels
 from headcount.base.settings.section import (
     NAME,
     Faults,
     Resources,
     Section,
     each_once,
+    nearest,
     parse_pair,
     refuse,
     require,
 )
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
-from headcount.base.settings.training_runs import BASELINE, label
+from headcount.base.settings.training_runs import BASELINE
 
 _OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
 
@@ -47,18 +48,6 @@ def _check_pair(text: str) -> str:
         return str(parse_pair(text))
     except UserError as fault:
         raise ValueError(str(fault)) from None
-
-
-def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
-    """Return the section with runs as paths name them, all of them trained."""
-    if not {"model", "runs", "train"} <= set(info.data):
-        return ablation
-    runs, trained = counted(ablation.runs, info), labels(info.data["runs"])
-    strange = sorted({*labels(runs)} - {*trained})
-    unsaved = {*ablation.updates} - {*info.data["train"].keep_updates}
-    refuse((f"runs: {strange}: expected some of {trained}", strange))
-    refuse(("updates: expected some of train.keep_updates", unsaved))
-    return ablation.model_copy(update={"runs": each_once(runs)})
 
 
 PairName = Annotated[str, AfterValidator(_check_pair)]
@@ -84,17 +73,16 @@ class Experiment(Section):
     text: TextSettings = TextSettings()
     bpe: BpeSettings = BpeSettings()
     model: ExperimentModel = ExperimentModel()
-    runs: TrainingRuns = Field(["baseline"], min_length=1)
-    """Training runs, for every pair and seed. A run is a mapping (keys below) or its short name:
-    `baseline`, `random-<N>`, `impt-<N>`, with other keys behind it; N is a count or a share."""
+    runs: Runs = Field(["baseline"], min_length=1)
+    """Training runs, for every pair and seed: `baseline`, or a mapping (keys below)."""
     pruned: PrunedRuns = []
-    """Pruned runs, for every pair and seed. A run is a mapping (keys below) or its short name, as
-    in `gates-<scope>-l<λ>`. Every scope and start needs its control, λ = 0."""
+    """Pruned runs, for every pair and seed: mappings (keys below). Every scope and start needs its
+    control, λ = 0."""
     train: TrainSettings = TrainSettings()
     decode: TranslateSettings = TranslateSettings()
     importance: ImportanceSettings = ImportanceSettings()
     masking: MaskingSettings = MaskingSettings()
-    ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = AblationSettings()
+    ablation: AblationSettings = AblationSettings()
     measures: MeasuresSettings = MeasuresSettings()
     gates: GatesSettings = GatesSettings()
     subset: SubsetSettings = SubsetSettings()
@@ -127,7 +115,6 @@ class Experiment(Section):
 
     def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
-        late = [label(run) for run in self.runs if run.rule_from >= self.train.updates]
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
         strange = {*self.measured_seeds} - {*self.seeds}
         yield f"measured_seeds: {sorted(strange)}: expected some of seeds", strange
@@ -135,17 +122,33 @@ class Experiment(Section):
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
-        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
+        yield from self._run_faults()
         yield from self._import_faults()
+
+    def _run_faults(self) -> Faults:
+        trained = labels(self.runs)
+        late = [run.label for run in self.runs if run.rule_from >= self.train.updates]
+        other = [run.label for run in self.runs if run.attention_heads is not None]
+        unsaved = {*self.ablation.updates} - {*self.train.keep_updates}
+        yield f"runs: {late}: expected start_update + warmup_mask_updates below train.updates", late
+        yield f"runs: {other} need the run 'baseline'", other and BASELINE not in self.runs
+        for run in self.pruned:
+            start = BASELINE if run.from_none else run.init_from
+            needed = [start] * (start not in self.runs)
+            needed += [other for other in (run.gates_run, run.control) if other not in self.pruned]
+            yield f"pruned: {run.label!r} needs the runs {labels(needed)}; add them", needed
+        for name in self.ablation.runs:
+            yield f"ablation.runs: no run {name!r}; {nearest(name, trained)}", name not in trained
+        yield "ablation.updates: expected some of train.keep_updates", unsaved
 
     def _import_faults(self) -> Faults:
         if self.model.imported is None:
             return
         other = sorted(self.bpe.model_fields_set - {"unsegmented_scripts"})
-        fresh = [label(run) for run in self.runs if run.attention_heads]
-        fresh += [label(run) for run in self.pruned if run.from_none]
-        trained = [label(run) for run in self.runs if run != BASELINE]
+        fresh = [run.label for run in self.runs if run.attention_heads]
+        fresh += [run.label for run in self.pruned if run.from_none]
+        trained = [run.label for run in self.runs if run != BASELINE]
         frozen, advice = self.model.frozen, "set model.fine_tune: true"
         yield f"bpe: {other}: the imported model has its own subwords", other
         yield "text.normal_form: expected none", self.text.normal_form != "none"

@@ -1,8 +1,4 @@
-"""Sections of settings as command lines: one `--flag` per key.
-
-The workflow writes a section with `as_flags`. A script declares it with `add_flags` and reads it,
-equal and checked, with `from_flags`.
-"""
+"""Sections of settings as command lines, written by the workflow and read by scripts."""
 
 import argparse
 import json
@@ -11,9 +7,9 @@ from typing import Any, TypeVar
 from headcount.base.errors import UserError
 from headcount.base.settings.checking import Schema, checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.reader import read_value
 from headcount.base.settings.runs import PrunedSettings, Run
 from headcount.base.settings.section import Section
-from headcount.base.settings.training_runs import label
 
 AnySection = TypeVar("AnySection", bound=Section)
 AnyRun = TypeVar("AnyRun", bound=Run)
@@ -34,12 +30,12 @@ def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
 
 def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnySection:
     """Return the section of parsed flags. Raises UserError that names each flag at fault."""
-    schema, flags = Schema(section), vars(namespace)
-    given = {
-        name: _value(flags[flag], schema.is_text(schema.at((name,))))
-        for name in section.model_fields
-        if (flag := _flag(section, name)) in flags
-    }
+    schema, flags, given = Schema(section), vars(namespace), {}
+    for name in section.model_fields:
+        flag = _flag(section, name)
+        if flag in flags:
+            is_text = schema.is_text(schema.at((name,)))
+            given[name] = flags[flag] if is_text else read_value(flags[flag], flag)
     return checked(section, given, lambda key: f"{_flag(section, dotted(key))}: " if key else "")
 
 
@@ -58,14 +54,9 @@ def run_as_flag(run: Run) -> str:
     return run.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
-def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods: str) -> AnyRun:
-    """Return the run that `--run` names, as JSON or by its short name, for a model.
-
-    A pruned run starts from `model`, so its start keeps the dropout in its name. Raises UserError
-    for a run of other methods than `methods`, if any are given.
-    """
-    given = _value(text, is_text=False)
-    named = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
+def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings) -> AnyRun:
+    """Return the run that `--run` has, for a model. A pruned run's start keeps its dropout."""
+    named = checked(kind, read_value(text, "--run"), lambda path: f"--run: {keyed(path)}")
     try:
         run = named.counted(model)
     except ValueError as fault:
@@ -73,8 +64,6 @@ def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods:
     if isinstance(run, PrunedSettings) and not run.from_none:
         start = run.init_from.model_copy(update={"dropout": named.init_from.dropout})
         run = run.model_copy(update={"init_from": start})
-    if methods and run.method not in methods:
-        raise UserError(f"--run: expected method {' or '.join(methods)}, found {label(run)}")
     return run
 
 
@@ -83,11 +72,4 @@ def _flag(section: type[Section], name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def _value(text: str, is_text: bool) -> Any:
-    try:
-        return text if is_text else json.loads(text)
-    except ValueError:
-        return text
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)

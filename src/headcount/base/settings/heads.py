@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.settings.runs import Runs
 from headcount.base.settings.section import (
     FILE,
     LARGEST,
@@ -130,15 +129,14 @@ class PruningSteps(Section):
     """Random orders of pruning, as a control; 0 leaves it out."""
     normalise: Literal["none", "layer_l2"] = "layer_l2"
     """Rank heads by importance as it is, or divided by the L2 norm of its layer and type."""
-    reestimate: bool = False
-    """Measure importance anew after each step of pruning, on the pruned model."""
 
 
 class AblationSettings(PruningSteps):
     """Heads of trained models removed without further training (Michel et al.)."""
 
-    runs: Runs = []
-    """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
+    runs: Annotated[list[str], AfterValidator(each_once)] = []
+    """Training runs whose models are ablated, by their names in paths, such as `baseline` or
+    `random-6`, among `runs`; empty: none, and no tables."""
     test_sets: list[str] = []
     """Two test sets, where a pair has them, between which effects are compared; the first scores
     all else. The second may be `dev`. Empty: the first two; for a pair with one, this and `dev`."""
@@ -165,3 +163,5 @@ class ClassifierSettings(PruningSteps, Compute):
 
     pairs: int | None = Field(None, ge=1)
     """Use only the first labelled pairs of each file, this many; without it all."""
+    reestimate: bool = False
+    """Measure importance anew after each step of pruning, on the pruned model."""

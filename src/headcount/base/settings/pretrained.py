@@ -23,8 +23,6 @@ HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 COMMIT = r"[0-9a-f]{40}"
 WEIGHTS = "model.safetensors"
 
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
-
 
 class Origin(Section):
     """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
@@ -35,27 +33,18 @@ class Origin(Section):
     """Its commit in full: a name alone may mean other weights tomorrow."""
     path: str | None = Field(None, pattern=NO_BRACES)
     """A folder of one's own, instead of `hub`; relative to the project's folder."""
+    files: dict[FileName, Annotated[str, Field(pattern=SHA256)] | None] = {}
+    """Files with SHA-256, as `scripts/describe_model.py` prints them. Optional with `path`, and for
+    classifiers; without it all files that the model may be read from are taken."""
 
     def _faults(self) -> Faults:
         wrong = (self.hub is None) == (self.path is None) or bool(self.hub) != bool(self.revision)
         yield "expected hub and revision, or path", wrong
-
-
-class PretrainedFiles(Origin):
-    """The files of a translation model."""
-
-    files: dict[FileName, Annotated[str, Field(pattern=SHA256)] | None] = {}
-    """Files with SHA-256, as `scripts/describe_model.py` prints them; optional with `path`."""
-
-    def _faults(self) -> Faults:
-        pickles = any(name.endswith(_PICKLES) for name in self.files)
-        lacking = (self.hub or self.files) and WEIGHTS not in self.files
-        yield f"files: a pickle can run code; save the weights as {WEIGHTS}", pickles
-        yield f"files: expected {WEIGHTS} among them", lacking
+        yield f"files: expected {WEIGHTS} among them", self.files and WEIGHTS not in self.files
         yield "files: expected the SHA-256 of each", self.hub and None in self.files.values()
 
 
-class PretrainedModel(PretrainedFiles):
+class PretrainedModel(Origin):
     """A translation model of the Hugging Face library that experiments may import."""
 
     licence: str = Field(min_length=1)
@@ -64,6 +53,9 @@ class PretrainedModel(PretrainedFiles):
     """Whom to cite."""
     codes: dict[Language, Annotated[str, Field(min_length=1)]] = {}
     """The model's names of languages that differ from the pairs', as in `{de: deu_Latn}`."""
+
+    def _faults(self) -> Faults:
+        yield "files: expected the files of a model of the hub", self.hub and not self.files
 
 
 Models = RootModel[dict[CorpusName, PretrainedModel]]

@@ -24,10 +24,7 @@ Lines = dict[KeyPath, int]
 
 
 def read_settings(path: Path, model: type[Settings]) -> Settings:
-    """Return the settings in a YAML file, checked.
-
-    Raises UserError that lists every fault as `file:line: key.path: what is wrong`.
-    """
+    """Return settings of a YAML file. Raise UserError: a line `file:line: key.path: fault` each."""
     values, lines = _parse(path)
     return checked(model, values, lambda key: f"{path}:{_line(key, lines)}: {keyed(key)}")
 
@@ -45,6 +42,15 @@ def at_key_of(path: Path) -> Iterator[None]:
         raise UserError(f"{path}:{line}: {fault}") from None
 
 
+def read_value(text: str, flag: str) -> Any:
+    """Return the value of a flag, in YAML or JSON. Raises UserError, which names the flag."""
+    try:
+        values, _ = _documents(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{flag}: {' '.join(str(error).split())}") from None
+    return values[0] if values else None
+
+
 def _line(key: KeyPath, lines: Lines) -> int:
     """Return the line of a key path, or of the mapping that lacks the key."""
     while key not in lines:
@@ -54,11 +60,8 @@ def _line(key: KeyPath, lines: Lines) -> int:
 
 def _parse(file: Path) -> tuple[dict[str, Any], Lines]:
     """Return the mapping in a file, and the line (from 1) of every key path in it."""
-    lines: Lines = {(): 1}
     try:
-        events = yaml.parse(file.read_text(encoding="utf-8-sig"), yaml.CSafeLoader)
-        nodes = (event for event in events if isinstance(event, yaml.NodeEvent))
-        documents = [_value(node, events, (), lines) for node in nodes]
+        documents, lines = _documents(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read as UTF-8 text: {error}") from None
     except yaml.MarkedYAMLError as error:
@@ -70,6 +73,14 @@ def _parse(file: Path) -> tuple[dict[str, Any], Lines]:
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UserError(f"{file}:1: expected keys and values (`key: value`)")
     return documents[0], lines
+
+
+def _documents(text: str) -> tuple[list[Any], Lines]:
+    """Return the documents in a text, and the line of every key path in the last one."""
+    lines: Lines = {(): 1}
+    events = yaml.parse(text, yaml.CSafeLoader)
+    nodes = (event for event in events if isinstance(event, yaml.NodeEvent))
+    return [_value(node, events, (), lines) for node in nodes], lines
 
 
 def _value(event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath, lines: Lines) -> Any:

@@ -1,45 +1,27 @@
 """Pruned runs as settings, lists of runs in an experiment, and `run.json` beside a run's model."""
 
-import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    ValidationInfo,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from headcount.base.addresses import SCOPES
 from headcount.base.files import read_json, write_json
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Faults, Section, each_once, refuse
-from headcount.base.settings.training_runs import (
-    BASELINE,
-    NamedSettings,
-    RunSettings,
-    match_name,
-    number,
-    written,
-)
+from headcount.base.settings.training_runs import BASELINE, RunSettings, written
 
 RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
 """Name of the start of a run with `from: none`, in tables and figures."""
 
 _PRUNED_WORDS = {"importance": "ranked", "random": "drawn"}  # of other methods: themselves
-_PRUNED_METHODS = {word: method for method, word in _PRUNED_WORDS.items()}
-_PRUNED_NAME = re.compile(
-    r"(?:(scratch|ranked|drawn)-)?gates-(\w+)-l([\d.]+)|(subset)-(\w+)-k(\d+)"
-)
 
 
-class PrunedSettings(NamedSettings):
+class PrunedSettings(Section):
     """A pruned run: the heads that a model loses, and how the others were chosen."""
 
     method: Literal["gates", "scratch", "importance", "random", "subset"]
@@ -73,7 +55,7 @@ class PrunedSettings(NamedSettings):
 
     @property
     def label(self) -> str:
-        """The short name, as in paths: `scratch-gates-all-l0.01-from-impt-6`."""
+        """The name in paths and tables: `scratch-gates-all-l0.01-from-impt-6`."""
         size = f"k{self.heads}" if self.method == "subset" else f"l{written(self.lambda_)}"
         parts = [self.word, *["gates"] * (self.word not in ("gates", "subset")), self.scope, size]
         start = "none" if self.from_none else self.init_from.label
@@ -112,16 +94,6 @@ class PrunedSettings(NamedSettings):
         start = self.init_from if self.from_none else self.init_from.counted(model)
         return self.model_copy(update={"init_from": start})
 
-    @classmethod
-    def _read_name(cls, text: str) -> dict[str, Any]:
-        name, *starts = text.split("-from-", 1)
-        forms = ("gates-all-l0.01", "ranked-gates-all-l0.01", "subset-all-k8")
-        word, scope, lambda_, subset, of_subset, heads = match_name(_PRUNED_NAME, name, *forms)
-        size = {"heads": int(heads)} if heads else {"lambda": number(lambda_)}
-        start = {"from": starts[0]} if starts else {}
-        method = _PRUNED_METHODS.get(word, subset or word or "gates")
-        return {"method": method, "scope": scope or of_subset, **size, **start}
-
 
 Run = RunSettings | PrunedSettings
 
@@ -137,12 +109,14 @@ def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:
     return list(runs) if model is None else [run.counted(model) for run in runs]
 
 
-def _combinations(entry: Any) -> list[Any]:
-    """Return the runs of an entry: one, or all combinations of the lists in a mapping."""
+def expand(entry: Any) -> list[Any]:
+    """Return the runs that entries stand for: all combinations of the lists in their mappings."""
+    if isinstance(entry, list):
+        refuse(("expected a value, or a list of at least one, found []", not entry))
+        return [run for value in entry for run in expand(value)]
     if not isinstance(entry, dict):
         return [entry]
-    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
-    refuse(("expected a value, or a list of at least one, found []", [] in choices))
+    choices = map(expand, entry.values())
     return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
 
 
@@ -153,30 +127,14 @@ def _flat(entries: list[list[Run]]) -> list[Run]:
 
 
 def _list_of(kind: type[Section]) -> Any:
-    """Return the type of a list whose entries are mappings or short names."""
-    several = BeforeValidator(_combinations, json_schema_input_type=str | kind)
+    """Return the type of a list whose entries stand for one run or several."""
+    several = BeforeValidator(expand, json_schema_input_type=kind)
     entry = Annotated[list[kind], several, AfterValidator(counted)]
-    return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
-
-
-def _check_trained(runs: list[RunSettings]) -> list[RunSettings]:
-    other = [run.label for run in runs if run.attention_heads is not None]
-    refuse((f"{other} need the run 'baseline' in `runs`", other and BASELINE not in runs))
-    return runs
-
-
-def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
-    for run in pruned if {"model", "runs"} <= set(info.data) else []:
-        starts, start = info.data["runs"], BASELINE if run.from_none else run.init_from
-        needed = [start] * (start not in starts)
-        needed += [other for other in (run.gates_run, run.control) if other not in pruned]
-        refuse((f"{run.label!r} needs the runs {labels(needed)}; add them", needed))
-    return pruned
+    return Annotated[list[entry], AfterValidator(_flat)]
 
 
 Runs = _list_of(RunSettings)
-TrainingRuns = Annotated[Runs, AfterValidator(_check_trained)]
-PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]
+PrunedRuns = _list_of(PrunedSettings)
 
 
 def write_run(folder: Path, run: Run) -> None:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -126,23 +126,13 @@ def require(name: str, known: Collection[str], lack: str) -> None:
 
 def nearest(name: str, known: Collection[str]) -> str:
     """Return 'nearest: peak_lr' if a known name is close, else 'known: ' and all names."""
-    close = _closest(name, known)
-    return f"nearest: {close}" if close else f"known: {', '.join(known) or 'none'}"
-
-
-def _closest(name: str, known: Iterable[str]) -> str:
     names = {one.lower(): one for one in known}
     close = difflib.get_close_matches(name.lower(), names, n=1)
-    return names[close[0]] if close else ""
+    return f"nearest: {names[close[0]]}" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
-    """Raise UserError, with the nearest path, unless a path in `settings` leads to a file."""
-    file = Path(path)
-    if not file.is_file():
-        place = next(part for part in (file, *file.parents) if part.parent.is_dir())
-        names = {other.name for other in place.parent.iterdir()} - {place.name}
-        close = _closest(place.name, sorted(names))
-        hint = f"nearest: {place.parent / close}; " if close else ""
-        hint += f"correct the path in {settings}, or put the file there"
-        raise UserError(f"{path}: expected a file of your own, found none; {hint}")
+    """Raise UserError unless a path in `settings` leads to a file."""
+    if not Path(path).is_file():
+        remedy = f"correct the path in {settings}, or put the file there"
+        raise UserError(f"{path}: expected a file of your own, found none; {remedy}")

@@ -1,10 +1,9 @@
 """Training runs as settings: which heads a training masks, or how many it has, and its dropout.
 
-`label` writes the short name of a run, as in paths: `impt-6-p0.5`. Only people's input is read as
-short names: in a file, and `--run`. Programs read the settings in `run.json`.
+Labels such as `impt-6-p0.5` are written, as in paths, and never read: files and `--run` have the
+settings.
 """
 
-import re
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -13,43 +12,53 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
-from headcount.base.settings.section import Faults, Section, nearest, refuse
+from headcount.base.settings.section import Faults, Section, refuse
 
-_RANDOM = {"method", "dropout", "heads", "share", "cooldown_updates", "start_update"}
-_IMPORTANCE = {"probability", "signed", "unit", "decay", "exclude_kind", "warmup_mask_updates"}
-_KEYS = {
-    "baseline": {"method", "dropout", "attention_heads"},
-    "random": _RANDOM,
-    "importance": _RANDOM | _IMPORTANCE,
+_ALL = frozenset({"baseline", "random", "drophead", "importance"})
+_MASKS = _ALL - {"baseline"}
+_COUNTS = _MASKS - {"drophead"}
+_DRAWS = _MASKS - {"importance"}
+_IMPORTANCE = frozenset({"importance"})
+
+VARIANTS: dict[str, tuple[str, frozenset[str]]] = {
+    "heads": ("", _COUNTS),
+    "share": ("", _COUNTS),
+    "head_probability": ("", frozenset({"drophead"})),
+    "attention_heads": ("h", frozenset({"baseline"})),
+    "probability": ("p", _IMPORTANCE),
+    "signed": ("signed", _IMPORTANCE),
+    "unit": ("", _IMPORTANCE),
+    "decay": ("ema", _IMPORTANCE),
+    "exclude_kind": ("spare_", _IMPORTANCE),
+    "cooldown_updates": ("rest", _COUNTS),
+    "warmup_mask_updates": ("held", _IMPORTANCE),
+    "start_update": ("after", _MASKS),
+    "rescale": ("", _MASKS),
+    "scope": ("", _COUNTS),
+    "draw": ("", _DRAWS),
+    "schedule": ("", _DRAWS),
+    "dropout": ("d", _ALL),
 }
-_METHODS = {"baseline": "baseline", "random": "random", "impt": "importance"}
-# Letters before the value of each key, in the order of names.
-_LETTERS = {
-    **{"attention_heads": "h", "probability": "p", "signed": "signed", "unit": "", "decay": "ema"},
-    **{"exclude_kind": "spare_", "cooldown_updates": "rest", "warmup_mask_updates": "held"},
-    **{"start_update": "after", "dropout": "d"},
-}
-_NAME = re.compile(r"(baseline|random|impt)(?:-(\d+)|-([\d.]+%))?((?:-[a-z][\w.]*)*)")
+"""Keys of a training run in the order of labels: letters before the value, methods with the key."""
+
+_WORDS = {"importance": "impt"}  # in labels, for methods that have another name there
+_OWN = {"rescale": "none", "scope": "model", "draw": "update", "schedule": "constant"}
+_DROPHEAD = {"rescale": "layer", "draw": "sentence", "schedule": "v"}
+_SCALED = {"none": "unscaled", "layer": "rescaled"}  # in labels
 
 
-class NamedSettings(Section):
-    """A run that people may write as a short name."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return cls._read_name(given) if isinstance(given, str) else given
-
-
-class RunSettings(NamedSettings):
+class RunSettings(Section):
     """A training run: which heads are masked in each of its updates, or how many there are."""
 
-    method: Literal["baseline", "random", "importance"]
-    """Mask no head; N heads, drawn anew; or the N most important ones for the very batch."""
+    method: Literal["baseline", "random", "drophead", "importance"]
+    """Mask no head; N heads, drawn anew; every head with one probability; or the N most important
+    heads for the very batch."""
     heads: int | None = Field(None, ge=0)
     """N, how many heads are masked."""
     share: str | None = Field(None, pattern=r"^\d{1,3}(\.\d{1,9})?%$")
     """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, not 0."""
+    head_probability: float | None = Field(None, ge=0, le=1)
+    """For `drophead` in place of N: the probability p of each head (`drophead-0.2`)."""
     attention_heads: int | None = Field(None, ge=1, le=MOST_IN_A_ROW)
     """Heads of every attention layer, in place of `model.heads`: a divisor of d_model, whose width
     stays. For `baseline` (`baseline-h1`), which must be among the runs without it, too."""
@@ -58,8 +67,8 @@ class RunSettings(NamedSettings):
     `model.attention_dropout` if that is above 0."""
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`). This key and those below
-    depart from the paper. All are for `importance`, `cooldown_updates` and `start_update` for
-    `random`, too."""
+    depart from HeadMask. All but `draw` and `schedule` are for `importance`, `cooldown_updates` and
+    those from `start_update` on for `random`, too."""
     signed: bool = False
     """Rank by −∂L/∂ξ, and mask only heads where that is above 0 (`-signed`)."""
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
@@ -74,26 +83,59 @@ class RunSettings(NamedSettings):
     """In so many first updates, N heads drawn by the run seed are masked (`-held60`)."""
     start_update: int = Field(0, ge=0)
     """So many first updates mask no head (`-after200`); `warmup_mask_updates` begins after them."""
+    rescale: Literal["none", "layer"] | None = None
+    """`layer`: multiply the heads left in a layer of an attention type by its heads ÷ heads left
+    (`-rescaled`). Default: `none`, for `drophead` `layer` (`none` is `-unscaled`)."""
+    scope: Literal["model", "layer"] | None = None
+    """N heads of the whole `model` (default), or of every `layer` of an attention type (`-layer`),
+    for `random` and `importance`."""
+    draw: Literal["update", "sentence"] | None = None
+    """Draw heads once per `update`, or for every `sentence` of it (`-sentence`). For `random`
+    (default `update`) and `drophead` (default `sentence`)."""
+    schedule: Literal["constant", "linear", "v"] | None = None
+    """N or p over training: `constant`; `linear`: rises from 0 over all updates; `v`: falls to 0
+    over `train.warmup_updates`, then rises. For `random` (default `constant`), `drophead` (`v`)."""
 
     def _faults(self) -> Faults:
-        extra = sorted({*self.model_dump(exclude_defaults=True)} - _KEYS[self.method])
-        unclear = self.method != "baseline" and (self.heads is None) == (self.share is None)
+        extra = [key for key in self._given if self.method not in VARIANTS[key][1]]
+        counts, dropped = self.method in _COUNTS, self.method == "drophead"
+        unclear = counts and (self.heads is None) == (self.share is None)
         both = self.cooldown_updates and self.warmup_mask_updates
+        resting = self.cooldown_updates and self.draw == "sentence"
         yield f"method {self.method} takes no {' and no '.join(extra)}", extra
         yield f"method {self.method}: expected heads or share, one of the two", unclear
+        yield "expected head_probability", dropped and self.head_probability is None
         yield "expected signed or unit, one of the two", self.signed and self.unit != "sentence"
         yield "expected cooldown_updates or warmup_mask_updates, one of the two", both
+        yield "expected cooldown_updates or draw: sentence, one of the two", resting
 
     @property
     def label(self) -> str:
-        """The short name, as in paths: `impt-6-p0.5`."""
-        amount = self.heads if self.share is None else self.share
-        parts = [next(word for word, method in _METHODS.items() if method == self.method)]
-        parts += [] if amount is None else [str(amount)]
-        given = self.model_dump(exclude_defaults=True)
-        for key in filter(given.__contains__, _LETTERS):
-            parts.append(_LETTERS[key] + ("" if given[key] is True else written(given[key])))
+        """The name in paths and tables: `impt-6-p0.5`."""
+        parts = [_WORDS.get(self.method, self.method)]
+        for key, value in self._given.items():
+            word = _SCALED.get(value) if key == "rescale" else None
+            parts.append(word or VARIANTS[key][0] + ("" if value is True else written(value)))
         return "-".join(parts)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """Values of keys other than the method's defaults, in the order of labels."""
+        values = self.model_dump(exclude_defaults=True)
+        return {k: values[k] for k in VARIANTS if k in values and values[k] != self._own.get(k)}
+
+    @property
+    def _own(self) -> dict[str, str]:
+        return _OWN | (_DROPHEAD if self.method == "drophead" else {})
+
+    def chosen(self, key: str) -> str:
+        """Return `rescale`, `scope`, `draw` or `schedule` as given, or the method's default."""
+        return getattr(self, key) or self._own[key]
+
+    @property
+    def masks(self) -> bool:
+        """True if the run masks heads in some update."""
+        return bool(self.heads or self.head_probability)
 
     @property
     def rule_from(self) -> int:
@@ -103,7 +145,8 @@ class RunSettings(NamedSettings):
     @property
     def way(self) -> str:
         """Name of the way to choose heads: the label without N and without dropout."""
-        return self.model_copy(update=dict.fromkeys(("heads", "share", "dropout"))).label
+        amounts = ("heads", "share", "head_probability", "dropout")
+        return self.model_copy(update=dict.fromkeys(amounts)).label
 
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """Return the settings of this run's model. Raises ValueError for heads of another width."""
@@ -116,61 +159,43 @@ class RunSettings(NamedSettings):
         return model.model_copy(update=changes)
 
     def counted(self, model: ModelSettings) -> "RunSettings":
-        """Return the run with N in place of a share, and without what the model has anyway.
+        """Return the run with N in place of a share, and without what it has anyway.
 
         Halves are rounded up. Raises ValueError if fewer than N heads can be masked.
         """
-        own, total = self.own_model(model), model.grid.size
+        own, layers = self.own_model(model), self.chosen("scope") == "layer"
+        rows = {kind: [count for count in of if count] for kind, of in model.grid.counts.items()}
+        total = _room(rows, layers)
         changes: dict[str, Any] = {"attention_heads": None} if own.heads == model.heads else {}
         changes |= {"dropout": None} if own.dropout == model.dropout else {}
+        changes |= {key: None for key, value in self._own.items() if getattr(self, key) == value}
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * total / 100 + Fraction(1, 2)), bool(percent and total))
             changes |= {"heads": int(count), "share": None}
         run = self.model_copy(update=changes)
-        excluded = sum(model.grid.counts[self.exclude_kind]) if self.exclude_kind else 0
-        most = (total - excluded) // (self.cooldown_updates + 1)
+        rows.pop(self.exclude_kind, None)
+        most = _room(rows, layers) // (self.cooldown_updates + 1)
         refuse((f"run {run.label!r}: expected at most {most} heads", (run.heads or 0) > most))
         return run
 
+    @model_validator(mode="before")
     @classmethod
-    def _read_name(cls, text: str) -> dict[str, Any]:
-        word, heads, share, end = match_name(_NAME, text, "random-6", "random-12.5%", "impt-6")
-        settings: dict[str, Any] = {"method": _METHODS[word]}
-        settings |= {"share": share} if share else {"heads": int(heads)} if heads else {}
-        for part in end.split("-")[1:]:
-            letters, digits = re.fullmatch(r"(\D*)(.*)", part).groups()
-            key = next((key for key, before in _LETTERS.items() if before == letters), "")
-            value = number(digits) if digits else True
-            if not key:
-                key = "exclude_kind" if "spare_" in part else "unit"
-                value = part.removeprefix("spare_")
-            refuse((f"expected {key} once, found {text!r}", key in settings))
-            settings[key] = value
-        return settings
+    def _read_baseline(cls, given: Any) -> Any:
+        form = "expected baseline, or a mapping such as {method: random, heads: 6}"
+        refuse((f"{form}, found {given!r}", isinstance(given, str) and given != "baseline"))
+        return {"method": given} if given == "baseline" else given
+
+
+def _room(rows: dict[str, list[int]], layers: bool) -> int:
+    """Return the heads that N is counted of: of the smallest layer, or of the whole model."""
+    counts = [count for of_kind in rows.values() for count in of_kind]
+    return min(counts, default=0) if layers else sum(counts)
 
 
 BASELINE = RunSettings(method="baseline")
 
 
-def label(run: Any) -> str:
-    """Return the short name of a training run or a pruned run, as in paths and tables."""
-    return run.label
-
-
 def written(value: float | str) -> str:
     """Return a value as names have it: numbers in plain decimal digits."""
     return value if isinstance(value, str) else f"{Decimal(repr(value)):f}".removesuffix(".0")
-
-
-def number(text: str) -> int | float:
-    """Return the number that a name has."""
-    return float(text) if "." in text else int(text)
-
-
-def match_name(pattern: re.Pattern[str], text: str, *forms: str) -> tuple[str, ...]:
-    """Return the groups of a short name. Raises ValueError with the nearest of the `forms`."""
-    if match := pattern.fullmatch(text):
-        return match.groups()
-    hint = nearest(text, forms)
-    raise ValueError(f"expected a run such as {forms[0]}, found {text[:100]!r}; {hint}")

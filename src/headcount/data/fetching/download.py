@@ -4,16 +4,15 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256, whole_file
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.section import check_own_file
-from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
+from headcount.base.settings.sources import File, Published, Side
 from headcount.data.fetching.transfer import LOCK, MIRROR, Recorded, fetch, read_lock, record
 from headcount.data.lines import OPENERS
 from headcount.data.manifest import Row, Texts, write_manifest
@@ -21,18 +20,15 @@ from headcount.data.manifest import Row, Texts, write_manifest
 _PAGES = (b"<!doctype html", b"<html")
 
 
-@dataclass(frozen=True)
-class RawFile:
-    """One raw file: its name here, its origin (`url`, or a person's `own` path), its checksums."""
+class RawFile(NamedTuple):
+    """One raw file: its name here, its address or a person's own path, its checksums."""
 
     name: str
     url: str | None
     own: str | None
-    sha256: str | None = None
+    sha256: str | None
     md5: str | None = None
     size: int | None = None
-    entry: str = "config/corpora.yaml"
-    """Settings file with its checksum."""
 
 
 def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path = LOCK) -> None:
@@ -47,28 +43,28 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
     """
     given = checked(Published, entry, lambda path: f"{corpus}: {keyed(path)}")
     plan = _Plan(corpus, given.base_url)
-    splits: Texts = {}
-    for split, sides in given.splits.items():
-        entries = {name: plan.side(side, f"{split}.{name}", name) for name, side in sides.items()}
-        splits[split] = entries
-    rules = {
-        "hold_out": {key: rule.model_dump() for key, rule in given.hold_out.items()},
-        "overlap": {
-            split: {
-                "at_least": rule.at_least,
-                "ids": plan.row(rule.ids, f"{split}.ids"),
-                "links": plan.row(rule.links, f"{split}.links"),
-            }
-            for split, rule in given.overlap.items()
-        },
+    splits: Texts = {
+        split: {name: plan.side(side, f"{split}.{name}", name) for name, side in sides.items()}
+        for split, sides in given.splits.items()
+    }
+    overlap = {
+        split: {
+            "at_least": rule.at_least,
+            "ids": plan.row(rule.ids, f"{split}.ids"),
+            "links": plan.row(rule.links, f"{split}.links"),
+        }
+        for split, rule in given.overlap.items()
+    }
+    about = {
+        "corpus": corpus,
+        **given.model_dump(include={"pretokenised", "base_url", "hold_out"}),
+        "overlap": overlap,
         "entailment": {split: plan.row(file, split) for split, file in given.entailment.items()},
     }
     if not plan.files:
         raise UserError(f"{corpus}: expected splits with files in its entry, found {dict(entry)!r}")
     for file in plan.files.values():
         fetch_file(corpus, file, folder / file.name, lock)
-    about = {"corpus": corpus, "pretokenised": given.pretokenised, "base_url": given.base_url}
-    about |= {key: rule for key, rule in rules.items() if rule}
     write_manifest(folder, about, splits)
 
 
@@ -83,21 +79,14 @@ class _Plan:
 
     def side(self, side: Side, name: str, language: str) -> dict[str, Any]:
         """Return the manifest's entry of a side. `name` is for a person's own files."""
-        rows = [
-            self._sentences(source, f"{name}.{number}" if number > 1 else name, language)
-            for number, source in enumerate(side.files, start=1)
-        ]
+        rows = []
+        for number, source in enumerate(side.files, start=1):
+            row = self.row(source, f"{name}.{number}" if number > 1 else name)
+            row |= source.model_dump(include={"column", "separator", "translator"})
+            rows.append(row | {"format": source.read_as, "language": language})
         if side.parts or side.references:
             return {"parts" if side.parts else "references": rows}
         return rows[0]
-
-    def _sentences(self, source: Source, own_name: str, language: str) -> Row:
-        ways: Row = source.model_dump(include={"column", "separator", "translator"})
-        if source.read_as != "plain":
-            ways["format"] = source.read_as
-        if source.read_as in BY_LANGUAGE:
-            ways["language"] = language
-        return self.row(source, own_name) | ways
 
     def row(self, file: File, own_name: str) -> Row:
         """Return the manifest's row of a file, and plan to fetch it."""
@@ -123,46 +112,53 @@ def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
     own = file.own and os.path.exists(file.own)  # it may have changed since it was copied
     if wanted and not own and target.is_file() and sha256(target) == wanted:
         return
+    origin = file.own or _beside(corpus, target, wanted) or _mirrored(corpus, file)
 
     def check(part: Path) -> None:
-        _check(file, known, lock, part, origin)
+        _check(file, known, lock, part, origin or file.url)
 
-    mirror = os.environ.get(MIRROR)
     if file.own:
         check_own_file(file.own)
-        origin = file.own
-        _copy(Path(origin), target, check)
-    elif wanted and (beside := _beside(corpus, target, wanted)):
-        _copy(beside, target, lambda part: None)
-    elif mirror:
-        origin = str(Path(mirror, corpus, file.name))
-        if not os.path.isfile(origin):
-            raise EnvironmentFault(
-                f"{origin}: not in the mirror that {MIRROR} names. Put the file there "
-                f"({file.url}), or unset {MIRROR} to use the network."
-            )
-        _copy(Path(origin), target, check)
-    else:
-        origin = file.url
-        fetch(origin, target, bool(wanted or file.md5), check)
+    if origin is None:
+        fetch(file.url, target, bool(wanted or file.md5), check)
+        return
+    with whole_file(target) as part:
+        shutil.copyfile(origin, part)
+        check(part)
 
 
-def _check(file: RawFile, known: Recorded | None, lock: Path, part: Path, origin: str) -> None:
+def _beside(corpus: str, target: Path, wanted: str | None) -> Path | None:
+    """Return the same file in another folder of data/raw."""
+    if wanted is None or target.parents[1].name != corpus:  # not in data/raw/<corpus>/<recipe>
+        return None
+    others = sorted(target.parents[2].glob(f"*/*/{target.name}"))
+    return next((path for path in others if path != target and sha256(path) == wanted), None)
+
+
+def _mirrored(corpus: str, file: RawFile) -> Path | None:
+    """Return the file of a mirror, or nothing without a mirror. Raises EnvironmentFault."""
+    mirror = os.environ.get(MIRROR)
+    if not mirror:
+        return None
+    path = Path(mirror, corpus, file.name)
+    if not path.is_file():
+        raise EnvironmentFault(f"{path}: not in the mirror {MIRROR}; put {file.url} there")
+    return path
+
+
+def _check(file: RawFile, known: Recorded | None, lock: Path, part: Path, origin: Any) -> None:
     """Raise a fault for wrong content. Record the checksum of a first fetch."""
     actual, wanted = sha256(part), known.sha256 if known else file.sha256
     if fault := _fault(file, wanted, part, actual):
-        advice = f"if the publisher has changed it, compare and correct {file.entry}"
+        advice = "if its publisher has changed it, compare and correct its entry in config/"
         if known:
             advice = f"{lock} has the checksum of {known.date}; with a new one results change"
         kind = UserError if file.own else EnvironmentFault
         raise kind(f"{origin}: wrong content, not kept. Expected {fault}; {advice}.")
     if wanted is None and file.own is None:
         record(lock, file.url, actual, part.stat().st_size)
-        print(
-            f"{origin}: fetched for the first time. Its SHA-256, {actual}, is recorded in "
-            f"{lock}; commit that file, so that everyone has the same data.",
-            file=sys.stderr,
-        )
+        note = f"its SHA-256, {actual}, is now in {lock}; commit it, so that all have the same data"
+        print(f"{origin}: fetched for the first time; {note}", file=sys.stderr)
 
 
 def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
@@ -180,17 +176,3 @@ def _fault(file: RawFile, wanted: str | None, part: Path, actual: str) -> str:
     if file.size not in (None, size) or (page and not file.own):
         return f"{file.size or 'other'} bytes, found {shown}"
     return ""
-
-
-def _beside(corpus: str, target: Path, expected: str) -> Path | None:
-    """Return the same file in another folder of data/raw."""
-    if target.parents[1].name != corpus:  # not in data/raw/<corpus>/<recipe>
-        return None
-    others = sorted(target.parents[2].glob(f"*/*/{target.name}"))
-    return next((path for path in others if path != target and sha256(path) == expected), None)
-
-
-def _copy(origin: Path, target: Path, check: Callable[[Path], None]) -> None:
-    with whole_file(target) as part:
-        shutil.copyfile(origin, part)
-        check(part)

@@ -1,8 +1,8 @@
-"""Translation models of the Hugging Face library, fetched file by file or copied from a folder."""
+"""Models of the Hugging Face library, fetched file by file or copied from a folder."""
 
+import fnmatch
 import tempfile
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatch
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.checking import checked, keyed
-from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
+from headcount.base.settings.pretrained import WEIGHTS, Origin
 from headcount.data.fetching.download import RawFile, fetch_file
 from headcount.data.fetching.transfer import LOCK, fetch
 
@@ -22,32 +22,35 @@ _LISTED = ".fetched"
 
 
 def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
-    """Fetch every file of a model of models.yaml into `folder`, then write their checksums.
+    """Fetch every file of a model into `folder`, then write their checksums.
 
-    Without files in its entry, all of a person's own folder that a model is read from are copied.
-    A mirror has the files of the hub in `pretrained.<name>`. Raises as `fetch_corpus`.
+    `name`: its folder in a mirror of the hub, such as pretrained.opus_en_de. Without files in its
+    entry, all are taken that a model is read from, of the hub without the mirror. Files of an
+    earlier model are removed. Raises as `fetch_corpus`.
     """
-    given = checked(PretrainedFiles, entry, lambda path: f"{name}: {keyed(path)}")
+    given = checked(Origin, entry, lambda path: f"{name}: {keyed(path)}")
     check_apart(folder, [Path(given.path)] if given.path else [])
-    for file, expected in (files := given.files or _own_files(Path(given.path))).items():
-        own = f"{given.path}/{file}" if given.path else None
-        url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
-        raw = RawFile(file, url, own, expected, entry="config/models.yaml")
-        fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
-    write_record(folder, {"model": given.hub or given.path, "revision": given.revision}, files)
+    if given.hub and not given.files:
+        names = fetch_commit(given.hub, given.revision, folder)
+    else:
+        names = [*(files := given.files or _own_files(Path(given.path)))]
+        for file, expected in files.items():
+            own = f"{given.path}/{file}" if given.path else None
+            url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
+            raw = RawFile(file, url, own, expected)
+            fetch_file(name, raw, folder / file, LOCK)
+    listed, sums = folder / _LISTED, {name: sha256(folder / name) for name in names}
+    for old in set(read_json(listed) if listed.exists() else []) - sums.keys():
+        (folder / old).unlink(missing_ok=True)
+    write_json(listed, sorted(sums))
+    origin = {"model": given.hub or given.path, "revision": given.revision}
+    write_json(folder / RECORD, {**origin, "files": sums})
 
 
-def write_record(folder: Path, origin: dict[str, Any], names: Iterable[str]) -> None:
-    """Write `origin` and checksums of a model's files, and remove files of an earlier model."""
-    listed, files = folder / _LISTED, {name: sha256(folder / name) for name in names}
-    for name in set(read_json(listed) if listed.exists() else []) - files.keys():
-        (folder / name).unlink(missing_ok=True)
-    write_json(listed, sorted(files))
-    write_json(folder / RECORD, {**origin, "files": files})
-
-
-def fetch_commit(hub: str, revision: str, folder: Path) -> None:
+def fetch_commit(hub: str, revision: str, folder: Path) -> list[str]:
     """Fetch the files of one commit of the hub that a model may be read from, without checksums.
+
+    Returns their names.
 
     Raises UserError for a shortened commit and for a model without weights as safetensors,
     EnvironmentFault if the hub is not available.
@@ -62,10 +65,11 @@ def fetch_commit(hub: str, revision: str, folder: Path) -> None:
         except (ValueError, TypeError, KeyError) as fault:
             raise EnvironmentFault(f"{address}: expected a list of files, found none") from fault
     _check_weights(f"{hub} of {revision}", names)
-    for name in names:
-        if "/" not in name and any(fnmatch(name, kind) for kind in PRETRAINED_SOURCES):
-            url = f"{HUB}/{hub}/resolve/{revision}/{name}"
-            fetch(url, folder / name, False, lambda part: None)
+    sources = (name for kind in PRETRAINED_SOURCES for name in fnmatch.filter(names, kind))
+    taken = [name for name in sources if "/" not in name]
+    for name in taken:
+        fetch(f"{HUB}/{hub}/resolve/{revision}/{name}", folder / name, False, lambda part: None)
+    return taken
 
 
 def _own_files(folder: Path) -> dict[str, None]:
@@ -77,10 +81,9 @@ def _own_files(folder: Path) -> dict[str, None]:
 
 def _check_weights(place: str, names: list[str]) -> None:
     if WEIGHTS not in names:
-        raise UserError(
-            f"{place}: expected weights as {WEIGHTS}, found {', '.join(names) or 'none'}; pickled "
-            "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
-        )
+        listed = ", ".join(names) or "none"
+        advice = "pickled weights can run code; save the model as safetensors"
+        raise UserError(f"{place}: expected weights as {WEIGHTS}, found {listed}; {advice}")
 
 
 def check_record(folder: Path) -> None:
@@ -90,7 +93,5 @@ def check_record(folder: Path) -> None:
         path = folder / name
         actual = sha256(path) if path.is_file() else "no such file"
         if actual != expected:
-            raise UserError(
-                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
-                f"{actual}; delete {record} and run the same command again"
-            )
+            change = f"changed since it was fetched, from SHA-256 {expected} to {actual}"
+            raise UserError(f"{path}: {change}; delete {record} and run the same command again")

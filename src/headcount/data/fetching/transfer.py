@@ -11,7 +11,8 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import requests
-from pydantic import ConfigDict, Field, RootModel
+import yaml
+from pydantic import Field, RootModel
 from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, UserError
@@ -51,10 +52,8 @@ def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) ->
                     check(whole)
             return
         except requests.RequestException as reason:
-            fault = EnvironmentFault(
-                f"{url}: {reason}. Check the network, or put the file into a mirror and name it in "
-                f"{MIRROR}."
-            )
+            advice = f"check the network, or put the file into a mirror and name it in {MIRROR}"
+            fault = EnvironmentFault(f"{url}: {reason}; {advice}")
         except EnvironmentFault as wrong:
             fault = wrong
         resumable = known or (version and wait is not None)
@@ -95,19 +94,16 @@ def _write(answer: requests.Response, partial: Path, known: bool) -> None:
         raise EnvironmentFault(f"{answer.url}: sent another part than requested; starting anew")
     length = answer.headers.get("Content-Length")
     if length is None and not known and not answer.raw.chunked:
-        raise EnvironmentFault(
-            f"{answer.url}: neither its size nor its checksum is known, so a cut would not show; "
-            "fetch it by hand, and put it into a mirror"
-        )
+        lack = "neither its size nor its checksum is known, so a cut would not show"
+        raise EnvironmentFault(f"{answer.url}: {lack}; put the file into a mirror")
     total, name = start + int(length) if length else None, partial.name.removeprefix(".fetched-")
-    shown = {"desc": name, "unit": "B", "unit_scale": True, "disable": not sys.stderr.isatty()}
+    shown = {"desc": name, "initial": start, "total": total, "disable": not sys.stderr.isatty()}
     with (
-        tqdm(initial=start, total=total, **shown) as bar,
         partial.open("ab" if start else "wb") as file,
+        tqdm.wrapattr(file, "write", **shown) as counted,
     ):
         for chunk in answer.iter_content(2**16):
-            file.write(chunk)
-            bar.update(len(chunk))
+            counted.write(chunk)
 
 
 LOCK = Path("config/corpora.lock.yaml")
@@ -126,8 +122,7 @@ class Recorded(Section):
     date: str
 
 
-class _Lock(RootModel[dict[str, Recorded]]):
-    model_config = ConfigDict(frozen=True, strict=True)
+_Lock = RootModel[dict[str, Recorded]]
 
 
 def read_lock(lock: Path) -> dict[str, Recorded]:
@@ -147,15 +142,10 @@ def record(lock: Path, address: str, sha256: str, size: int) -> None:
         mine = Recorded(sha256=sha256, bytes=size, date=f"{datetime.now(UTC):%Y-%m-%d}")
         theirs = known.setdefault(address, mine)
         if theirs.sha256 != sha256:
-            raise UserError(
-                f"{address}: fetched twice at once, with different content: SHA-256 {sha256} and "
-                f"{theirs.sha256}; run it again"
-            )
-        rows = (
-            f"\n{url}:\n  sha256: '{file.sha256}'\n  bytes: {file.bytes}\n  date: '{file.date}'\n"
-            for url, file in sorted(known.items())
-        )
-        write_text(lock, _HEAD + "".join(rows))
+            sums = f"SHA-256 {sha256} and {theirs.sha256}"
+            raise UserError(f"{address}: fetched twice at once, with different {sums}; run again")
+        rows = {url: file.model_dump() for url, file in sorted(known.items())}
+        write_text(lock, _HEAD + yaml.safe_dump(rows, sort_keys=False))
 
 
 def list_corpora(
@@ -171,26 +161,24 @@ def list_corpora(
         files += [(name, tree.base_url, tree) for tree in corpus.trees.values()]
         addresses = [file.path or file.url or f"{base}/{file.file}" for _, base, file in files]
         for address, (folder, _, file) in dict(zip(addresses, files, strict=True)).items():
-            place, path = _place(file, raw, folder)
-            size = path.stat().st_size if path else file.bytes
-            size = size or (recorded[address].bytes if address in recorded else 0)
+            place = _place(file, raw, folder)
+            size = file.bytes or (recorded[address].bytes if address in recorded else 0)
             yield f"  {file.name:<36} {_megabytes(size):>10}  {place:<9}  {address}"
             if place == "to fetch":
                 to_fetch[address] = size
         yield ""
-    unknown = sum(not size for size in to_fetch.values())
+    unknown = list(to_fetch.values()).count(0)
     more = f", {unknown} of them of unknown size" if unknown else ""
     yield f"to fetch: {len(to_fetch)} files, {_megabytes(sum(to_fetch.values()))}{more}"
 
 
-def _place(file: File, raw: Path, corpus: str) -> tuple[str, Path | None]:
+def _place(file: File, raw: Path, corpus: str) -> str:
     if file.path:
-        own = Path(file.path)
-        return ("your own", own) if own.is_file() else ("missing", None)
-    if here := sorted((raw / corpus).glob(f"*/{file.name}")):
-        return "here", here[0]
+        return "your own" if Path(file.path).is_file() else "missing"
+    if any((raw / corpus).glob(f"*/{file.name}")):
+        return "here"
     mirrored = Path(os.environ.get(MIRROR, "/dev/null"), corpus, file.name)
-    return ("mirror", mirrored) if mirrored.is_file() else ("to fetch", None)
+    return "mirror" if mirrored.is_file() else "to fetch"
 
 
 def _megabytes(size: int) -> str:

@@ -6,11 +6,7 @@ twice as fast. On Intel processors MKL is faster at every shape.
 Letters in shapes: m rows (positions of all sentences), k width of inputs, n width of outputs.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +20,6 @@ ROWS_FORWARD = 16
 # Multiplications below which torch's products are as fast: in training, in a search.
 LEAST = 3 << 20
 LEAST_FORWARD = 1 << 18
-_USUAL_ROWS = 512  # by which a library chooses the order of a weight
 
 
 _PROCESSOR = Path("/proc/cpuinfo")  # of Linux
@@ -35,15 +30,6 @@ _ONEDNN_PAYS = (
     and _PROCESSOR.exists()
     and "AuthenticAMD" in _PROCESSOR.read_text()
 )
-_MKL_KEEPS_ORDER = hasattr(torch.ops.mkl, "_mkl_linear")
-
-
-class _Frozen:
-    """Number of contexts in which no weight changes, and the reordered weights."""
-
-    lock = Lock()
-    users = 0
-    reordered: ClassVar[dict[tuple, tuple[Tensor, Tensor]]] = {}  # by place, shape and strides
 
 
 class Linear(nn.Linear):
@@ -58,34 +44,14 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     """Return inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n]."""
     rows = inputs.numel() // max(1, inputs.shape[-1])
     multiplications, trained = rows * weight.numel(), torch.is_grad_enabled()
-    if _by_ordered_mkl(inputs, multiplications):
-        # With another number of rows the order would not be used.
-        return torch.ops.mkl._mkl_linear(inputs, _in_its_order(weight), weight, bias, rows)
     if not _by_onednn(inputs, multiplications, LEAST if trained else LEAST_FORWARD):
         return functional.linear(inputs, weight, bias)
     flat = inputs.reshape(rows, -1)
     if trained:
         flat = _OneDnn.apply(flat, weight, bias)
     else:
-        flat = _onednn(_fill(flat, ROWS_FORWARD), _in_its_order(weight), bias)[:rows]
+        flat = _onednn(_fill(flat, ROWS_FORWARD), weight, bias)[:rows]
     return flat.view(*inputs.shape[:-1], len(weight))
-
-
-@contextmanager
-def frozen_weights() -> Iterator[None]:
-    """Reorder weights for the library only once, since no weight of any model changes.
-
-    Weights are in memory twice until the last such context of the process ends.
-    """
-    with _Frozen.lock:
-        _Frozen.users += 1
-    try:
-        yield
-    finally:
-        with _Frozen.lock:
-            _Frozen.users -= 1
-            if not _Frozen.users:
-                _Frozen.reordered.clear()
 
 
 def matmul_transposed(left: Tensor, right: Tensor) -> Tensor:
@@ -103,25 +69,10 @@ def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
 
 
 def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
-    """Return True for products by oneDNN. It depends on shapes alone, so runs can be repeated."""
-    return _ONEDNN_PAYS and _is_ours(inputs, multiplications, least)
-
-
-def _by_ordered_mkl(inputs: Tensor, multiplications: int) -> bool:
-    """Return True for products by MKL with a reordered weight."""
+    """Return True for products where oneDNN is faster, by shapes alone, to repeat runs exactly."""
     return (
-        _MKL_KEEPS_ORDER
-        and not _ONEDNN_PAYS
-        and _Frozen.users > 0
-        and not torch.is_grad_enabled()
-        and _is_ours(inputs, multiplications, LEAST_FORWARD)
-    )
-
-
-def _is_ours(inputs: Tensor, multiplications: int, least: int) -> bool:
-    """Return True for products in fp32 on a CPU that are large enough to choose a library."""
-    return (
-        not torch.compiler.is_compiling()  # which chooses by itself
+        _ONEDNN_PAYS
+        and not torch.compiler.is_compiling()  # which chooses by itself
         and multiplications >= least
         and inputs.dtype == torch.float32
         and inputs.device.type == "cpu"
@@ -165,22 +116,6 @@ def _fill(rows: Tensor, multiple: int = ROWS) -> Tensor:
     """Return the rows [m, width] and rows of zeros up to a multiple."""
     missing = -len(rows) % multiple
     return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
-
-
-def _in_its_order(weight: Tensor) -> Tensor:
-    """Return the weight reordered for oneDNN or MKL inside `frozen_weights`, else unchanged."""
-    if not _Frozen.users:
-        return weight
-    key = (weight.data_ptr(), weight.shape, weight.stride())
-    known = _Frozen.reordered.get(key)
-    if known is None:
-        if _ONEDNN_PAYS:
-            ordered = torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
-        else:
-            ordered = torch.ops.mkl._mkl_reorder_linear_weight(weight, _USUAL_ROWS)
-        # The entry holds the weight, so that no other weight gets its memory.
-        known = _Frozen.reordered[key] = weight.detach(), ordered
-    return known[1]
 
 
 def _onednn(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:

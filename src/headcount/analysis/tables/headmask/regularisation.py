@@ -8,6 +8,7 @@ from headcount.analysis.frames import BASE, RUN, Facts, FrameOf, Runs
 from headcount.analysis.scores import MAIN, main_scores
 from headcount.analysis.stats import paired_t
 from headcount.analysis.tables.headmask.lock_in import history, locked_in, run_settings
+from headcount.base.settings.training_runs import VARIANTS
 
 ENOUGH = 3  # seeds from which on a run may be chosen although other runs have more
 
@@ -55,7 +56,7 @@ def _choose(models: pd.DataFrame, trained_runs: Runs) -> pd.DataFrame:
         loss = of_pair.pivot(index="seed", columns="run", values="dev_loss")
         enough = loss.count() >= min(ENOUGH, loss.count().max())
         best = loss.loc[:, enough].dropna().mean().dropna().sort_values(kind="stable")
-        plain = of_pair[[not trained_runs[run].heads for run in of_pair["run"]]]
+        plain = of_pair[[not trained_runs[run].masks for run in of_pair["run"]]]
         masks = ~best.index.isin(plain["run"])
         tuned = next(iter(best.index[~masks]), BASE)
         same = dict(zip(plain["dropout"], plain["run"], strict=True))
@@ -115,7 +116,7 @@ def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame
     means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
     points = pd.concat([base, means[means["reference"] == "baseline"]], ignore_index=True)
-    ways = {name: run.way if run.heads else None for name, run in trained_runs.items()}
+    ways = {name: run.way if run.masks else None for name, run in trained_runs.items()}
     columns = ["dropout", "share", "value", "low", "high", "seeds", "chosen"]
     return points.assign(series=points["run"].map(ways))[[*_NAME, "series", *columns]]
 
@@ -135,11 +136,12 @@ def variants(
     trained_runs: Runs,
 ) -> pd.DataFrame:
     """Return losses, scores, times and mask statistics of runs, and differences to other runs."""
-    settings, alike = (
-        run_settings(trained_runs),
-        ["n", "dropout", "start_update", "cooldown_updates"],
-    )
-    random = settings.loc[settings["method"] == "random", alike].reset_index(names="random")
+    settings = run_settings(trained_runs)
+    family = ["rescale", "draw", "schedule"]  # of DropHead; Random-N has none of them
+    keys = [key for key, (_, methods) in VARIANTS.items() if "random" in methods]
+    alike = ["n", *settings.columns.intersection(keys).drop(["share", *family])]
+    plain = settings[family].isna().all(axis=1) & (settings["method"] == "random")
+    random = settings.loc[plain, alike].reset_index(names="random")
     settings["cooldown_updates"] = settings["cooldown_updates"].where(
         settings["method"] == "importance", 0
     )

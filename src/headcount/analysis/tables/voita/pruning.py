@@ -12,7 +12,6 @@ from headcount.analysis.published import voita
 from headcount.analysis.scores import DIFFERENCE, compare, main_scores
 from headcount.base.addresses import KINDS, SCOPES
 from headcount.base.settings.runs import RANDOM_WEIGHTS
-from headcount.base.settings.training_runs import label
 
 _DECIDED = 0.9  # a gate has decided if its probability of 0, or of 1, is above this
 _MODEL = [*RUN, "method", "scope", "lambda", "start", "control", "gates_run"]
@@ -26,8 +25,8 @@ def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.Data
     """
     grid, gates = settings["model"].grid, kept[kept["statistic"] == "gate"]
     rows = [
-        (name, run.word, run.scope, run.lambda_, run.start, label(run.control))
-        + (label(run.gates_run), kind, layer, span.stop - span.start, kind in SCOPES[run.scope])
+        (name, run.word, run.scope, run.lambda_, run.start, run.control.label)
+        + (run.gates_run.label, kind, layer, span.stop - span.start, kind in SCOPES[run.scope])
         for name, run in pruned_runs.items()
         for kind, layer, span in grid.layers()
     ]
