@@ -246,7 +246,7 @@ CASES = {
 @pytest.mark.parametrize("name", ledger().claims)
 def test_the_number_of_a_claim(name):
     sources, expected = CASES[name]
-    rows = measure(name, Given(sources)).reset_index(drop=True)
+    rows = measure(ledger().claims[name], Given(sources)).reset_index(drop=True)
     parts = rows["part"] if "part" in rows else pd.Series("", rows.index)
     found = rows["value"].astype(float).groupby(parts.fillna("")).mean()
     assert {part: found[part] for part in expected} == pytest.approx(expected)
@@ -258,22 +258,24 @@ def test_the_number_of_a_claim(name):
 @pytest.mark.parametrize("name", ledger().claims)
 def test_a_claim_without_one_of_its_sources_has_no_number(name):
     sources = CASES[name][0]
-    for source in metric_of(name)[2]:
-        assert measure(name, Given(sources | {source: pd.DataFrame()})).empty
+    for source in metric_of(ledger().claims[name])[2]:
+        assert measure(ledger().claims[name], Given(sources | {source: pd.DataFrame()})).empty
 
 
 def test_errors_of_differences_shares_and_heads_drawn_at_random():
-    rows = measure("HM-06", Given(CASES["HM-06"][0]))
+    rows = measure(ledger().claims["HM-06"], Given(CASES["HM-06"][0]))
     assert rows[["low", "high"]].values.tolist() == [[pytest.approx(0.2), pytest.approx(2.8)]]
-    shares = measure("MI-01", Given(CASES["MI-01"][0]))
+    shares = measure(ledger().claims["MI-01"], Given(CASES["MI-01"][0]))
     assert shares[["low", "high"]].values.tolist() == [[0.5, 0.75]]
-    spread = measure("HM-12", Given(CASES["HM-12"][0]))
+    spread = measure(ledger().claims["HM-12"], Given(CASES["HM-12"][0]))
     # Impt-N's groups are equal; of Random-N half of each error counts.
     assert spread["high"].tolist() == [pytest.approx(-0.9)]
-    row = measure("VO-17", Given(CASES["VO-17"][0])).iloc[0]
+    row = measure(ledger().claims["VO-17"], Given(CASES["VO-17"][0])).iloc[0]
     variance = 24 * 24 / (48 * 47) * (1 / 16 + 1 / 16)
     assert row["high"] - row["value"] == pytest.approx(1.959964 * np.sqrt(variance))
-    assert measure("VO-17", Given({"kinds_left": KINDS[:6]})).empty  # two models are too few
+    assert measure(
+        ledger().claims["VO-17"], Given({"kinds_left": KINDS[:6]})
+    ).empty  # two models are too few
 
 
 def test_a_run_counts_for_the_share_that_it_is_nearest_to():
@@ -284,14 +286,22 @@ def test_a_run_counts_for_the_share_that_it_is_nearest_to():
     methods = ["baseline", "random", "random"]
     given.sources["runs"] = frame(run=runs, method=methods, masked=[0, 4, 5])
     given.sources["sizes"] = frame(run=runs, heads=36)
-    assert measure("HM-04", given)["value"].tolist() == [0.5]
+    assert measure(ledger().claims["HM-04"], given)["value"].tolist() == [0.5]
+
+
+def test_seeds_that_are_not_measured_count():
+    """The number of heads comes from the measured seed."""
+    scores = pd.concat([SCORES.assign(seed=seed) for seed in (1, 2)])
+    given = Given({"scores": scores})
+    given.sources["runs"] = pd.concat([given.sources["runs"].assign(seed=s) for s in (1, 2)])
+    assert sorted(measure(ledger().claims["HM-04"], given)["seed"].unique()) == [1, 2]
 
 
 def test_every_claim_has_what_it_refers_to_and_values_of_its_paper():
     config = set(experiment_names(ROOT / "config"))
     known = ledger()
     for name, claim in known.claims.items():
-        _, arguments, sources = metric_of(name)
+        _, arguments, sources = metric_of(ledger().claims[name])
         assert set(sources) <= set(known.evidence), name
         assert {m for pair in claim.test.compare for m in pair} <= set(known.methods), name
         assert set(claim.needs.experiments) <= config and claim.needs.experiments, name

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from headcount.data.synthetic.corpus import Realiser, lexicon, rules
+from headcount.data.synthetic.corpus import Realiser, lexicon, pharaoh, rules
 from headcount.data.synthetic.grammar import (
     Adjective,
     Clause,
@@ -38,19 +38,21 @@ def _noun_phrase(
 
 
 def _spelt(main: Clause) -> tuple[str, str, list[tuple[int, str]]]:
-    source, target, tree = Realiser(lexicon(), rules()).sentence(main)
+    source, target, tree, _ = Realiser(lexicon(), rules()).sentence(main)
     return " ".join(source), " ".join(target), [(token.head, token.deprel) for token in tree]
 
 
-def test_agreement_crosses_a_relative_clause():
+def _women_sleep() -> Clause:
     words = lexicon()
     young = Adjective(_word(words["adjectives"], "young"), strong=True)
     red = Adjective(_word(words["adjectives"], "red"))
     relative = Clause(_verb("watch"), "past", None, _noun_phrase("the", "dog", red))
     subject = _noun_phrase("the", "women", young, relative=relative)
-    sleep = Clause(_verb("sleep"), "future", subject)
+    return Clause(_verb("sleep"), "future", subject)
 
-    source, target, edges = _spelt(sleep)
+
+def test_agreement_crosses_a_relative_clause():
+    source, target, edges = _spelt(_women_sleep())
 
     assert source == "the very young women that watched the red dog will sleep ."
     assert target.split() == [
@@ -70,6 +72,41 @@ def test_agreement_crosses_a_relative_clause():
     heads = (4, 3, 4, 11, 6, 4, 9, 9, 6, 11, 0, 11)
     relations = "det advmod amod nsubj nsubj acl:relcl det amod obj aux root punct"
     assert edges == list(zip(heads, relations.split(), strict=True))
+
+
+def test_links_join_words_that_translate_each_other():
+    sentence = Realiser(lexicon(), rules()).sentence(_women_sleep())
+    # the very young women that watched the red dog will sleep .
+    # lamo ritim pepemo vorotan ke latan vesane zolitan sukus zanagan .
+    # "will" has no word of its own: za is a prefix.
+    assert pharaoh(sentence.links) == "0-5 1-8 2-7 3-6 4-4 5-3 6-0 7-2 8-1 10-9 11-10"
+    # "she" is in the verb's suffix, "a" and "of" leave nothing.
+    words = lexicon()
+    of = PrepositionalPhrase(_word(words["object_prepositions"], "of"), _noun_phrase("a", "king"))
+    she = NounPhrase(words["pronouns"].items[1], "singular")
+    cats = _noun_phrase("the", "cats", modifier=of)
+    sentence = Realiser(lexicon(), rules()).sentence(Clause(_verb("find"), "past", she, cats))
+    assert " ".join(sentence.source) == "she found the cats of a king ."
+    assert " ".join(sentence.target) == "zolul laman mibinem vorufa ."
+    assert pharaoh(sentence.links) == "1-3 2-1 3-2 6-0 7-4"
+
+
+def test_near_target_follows_the_order_of_the_source():
+    sentence = Realiser(lexicon(), rules(), "near").sentence(_women_sleep())
+    # the women young very that watched the-ACC dog red sleep: only adjectives follow their nouns.
+    target = "latan vesane zolitan sukus ke vorotan lamo ritim pepemo zanagan ."
+    assert " ".join(sentence.target) == target
+    assert pharaoh(sentence.links) == "0-0 1-3 2-2 3-1 4-4 5-5 6-6 7-8 8-7 10-9 11-10"
+
+
+def test_varied_target_has_synonyms_and_other_orders():
+    sentence = Realiser(lexicon(), rules(), "near", lambda: True).sentence(_women_sleep())
+    stems = {w.stem(): w.synonym for group in lexicon().values() for w in group.items if w.synonym}
+    # watch has a stem for each kind of object and so no synonym; adjectives precede their nouns.
+    young, red, woman, dog, sleep = (stems[s] for s in ("zoli", "pepe", "vesa", "riti", "nag"))
+    words = f"latan {young}tan sukus {woman}ne ke vorotan lamo {red}mo {dog}m za{sleep}an ."
+    assert " ".join(sentence.target) == words
+    assert pharaoh(sentence.links) == "0-0 1-2 2-1 3-3 4-4 5-5 6-6 7-7 8-8 10-9 11-10"
 
 
 def test_object_chooses_the_stem_of_the_verb():

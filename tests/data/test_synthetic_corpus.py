@@ -143,9 +143,9 @@ def test_same_files_under_another_hash_seed(tmp_path):
         )
         manifests.append(json.loads(out.read_text()))
     assert manifests[0] == manifests[1]
-    assert list(manifests[0]) == ["corpus", "pretokenised", "splits", "trees"]
-    files = [e["file"] for split in manifests[0]["splits"].values() for e in split.values()]
-    files += [split["en"]["file"] for split in manifests[0]["trees"].values()]
+    assert list(manifests[0]) == ["corpus", "pretokenised", "links", "splits", "trees"]
+    groups = [manifests[0][name].values() for name in ("splits", "trees", "links")]
+    files = [entry["file"] for group in groups for split in group for entry in split.values()]
     assert sorted([*files, "manifest.json"]) == sorted(os.listdir(tmp_path / "1"))
 
 
@@ -176,10 +176,45 @@ def test_files_hold_the_sentences_and_valid_trees(tmp_path):
     target = (tmp_path / "dev.art").read_text().splitlines()
     reader = TreeReader()
     assert target == [" ".join(reader.translate(sentence)) for sentence in dev]
+    links = (tmp_path / "dev.links").read_text().splitlines()
+    assert links == [" ".join(f"{i}-{j}" for i, j in sentence.links) for sentence in dev]
     trees = list(read_trees(FoundText(tmp_path / "dev.conllu")))  # refuses a faulty tree
     assert [tree.text for tree in trees] == source
     assert [tree.sentence for tree in trees][:2] == ["dev-1", "dev-2"]
     assert [tuple(tree.tokens) for tree in trees] == [sentence.source for sentence in dev]
+
+
+@pytest.mark.parametrize("changes", [{}, {"variation": 0.3}, {"variation": 0.1, "order": "near"}])
+def test_links_of_all_words_that_have_a_translation(changes):
+    sentences = generate(5, 1000, **changes)
+    content, dropped = {"NOUN", "PROPN", "VERB", "ADJ", "ADV", "SCONJ", "PUNCT"}, set()
+    for sentence in sentences:
+        sources, targets = zip(*sentence.links, strict=True)
+        assert sorted(targets) == list(range(len(sentence.target)))
+        assert list(sources) == sorted(set(sources))
+        unlinked = [t for i, t in enumerate(sentence.tree) if i not in sources]
+        assert not content & {token.upos for token in unlinked}
+        dropped |= {token.form for token in unlinked}
+        for i, j in sentence.links:
+            if sentence.tree[i].upos == "PROPN":  # a copy, with a title
+                assert sentence.target[j].startswith(sentence.source[i] + "sha")
+    assert dropped == {"a", "of", "will", "he", "she", "it", "they"}
+
+
+def test_variation_changes_a_share_of_the_targets_alone(sentences):
+    varied = generate(5, 2000, variation=0.1)
+    assert [s.source for s in varied] == [s.source for s in sentences]
+    synonyms = {w.synonym for group in lexicon().values() for w in group.items} - {""}
+    adjectives = [w for w in lexicon()["adjectives"].items if w.synonym in synonyms]
+    stems = tuple(w.stem() for w in adjectives), tuple(w.synonym for w in adjectives)
+    words = [
+        sentence.target[j]
+        for sentence in varied
+        for i, j in sentence.links
+        if sentence.tree[i].upos == "ADJ"
+    ]
+    plain, others = (sum(word.startswith(some) for word in words) for some in stems)
+    assert plain + others >= len(words) and 0.08 < others / len(words) < 0.13
 
 
 def test_relations_tags_and_lengths(sentences):

@@ -18,17 +18,22 @@ from planted import (
     planted_model,
 )
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.settings.heads import RolesSettings
-from headcount.data.batches import in_order
+from headcount.data.batches import Batch, in_order
+from headcount.data.vocabulary import BOS, EOS
 from headcount.heads import head_measures
 from headcount.heads.head_measures import (
+    NOWHERE,
     POSITION_COLUMNS,
     Confidence,
+    Copies,
     Positions,
     RareWords,
     add_up,
     frequent_limit,
     pointed,
+    views,
 )
 from headcount.heads.roles import SYNTAX_COLUMNS, Syntax, sentences_of
 
@@ -190,3 +195,22 @@ def test_several_dependents_are_one_trial(model):
     tree = type(TREES[0])("d", TREES[0].pieces, arcs)
     row = accuracies(model, SYNTACTIC, [tree])["nsubj", "to_dependent"]
     assert (row["hits"], row["trials"]) == (1, 1)
+
+
+def test_copies_count_rare_subwords_that_stand_once_in_the_source():
+    # Source ids 4 to 7; 5 and 6 are rare and are 8 and 9 on the target side, 4 is frequent.
+    counts, same = torch.tensor([0, 0, 0, 0, 9, 1, 1, 1]), torch.full((8,), NOWHERE)
+    same[4:7] = torch.tensor([4, 8, 9])
+    copies = Copies(
+        HeadGrid({"enc_self": (1,), "dec_self": (1,), "dec_enc": (2,)}), counts, 5, same
+    )
+    src = torch.tensor([[4, 5, 6, EOS], [5, 6, 5, EOS]])
+    out = torch.tensor([[8, 4, 9, EOS], [8, 9, 7, EOS]])
+    batch = Batch([0, 1], [4, 4], [4, 4], src, torch.full_like(out, BOS), out, torch.arange(8))
+    copies.start(batch, views(batch))
+    # Queries 0 and 2 of the first sentence; of the second only 1, as 5 stands there twice.
+    weights = torch.zeros(2, 2, 4, 4)
+    weights[:, 0, :, 1] = 1.0  # head 0: always the second subword; right in 1 of 2, and in 1 of 1
+    weights[:, 1, :, 0] = 1.0  # head 1: always the first, never right
+    copies.add("dec_enc", 0, weights, views(batch)["dec_enc"])
+    assert copies.best() == {"copy_hits": 1, "copy_trials": 1}

@@ -9,7 +9,7 @@ from project_copy import ProjectCopy
 QUIET = "Nothing to be done"
 PULLED = "pulled"
 """Name of a clone beside the origin that no test changes."""
-RUN = "results/quickstart/train/synthetic.en-art/baseline"
+RUN = "results/quickstart/train/synthetic_near.en-art/baseline"
 SMALLER = (
     ("updates: 150", "updates: 60"),
     ("runs: [baseline, {method: baseline, attention_heads: 1}]\n", ""),
@@ -21,7 +21,7 @@ SMALLER = (
 """What makes a quickstart of `tiny`: shorter, with one training and every way to prune it."""
 
 NAMES = (
-    ("synthetic_tiny.en-art", "synthetic.en-art"),
+    ("synthetic_tiny.en-art", "synthetic_near.en-art"),
     ("lambda: [0, 0.3]", "lambda: [0, 0.03]"),
     ("heads: 3", "heads: 8"),
     ("  beam: 2\n", ""),

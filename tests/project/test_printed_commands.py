@@ -38,7 +38,7 @@ RUN = [
     ("dvc checkout --force results/quickstart/tables/bleu.csv", "", None),
     ("dvc checkout --force", "", None),
     ("snakemake --touch --forceall --cores 1", "done    report", None),
-    ("dvc metrics show", "synthetic.en-art.baseline.test.bleu", None),
+    ("dvc metrics show", "synthetic_near.en-art.baseline.test.bleu", None),
     ("dvc plots show", "index.html", "dvc_plots/index.html"),
     ("dvc data status --granular --not-in-remote", "No changes.", None),
     ("cp -an --parents .snakemake", "", "../lab/results/quickstart/report.html"),

@@ -79,7 +79,7 @@ def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, 
 
 
 TRANSLATION = f"{RUN}/seed1/translations/test.txt"
-CODES = "data/bpe/quickstart/synthetic.en-art/src.codes"
+CODES = "data/bpe/quickstart/synthetic_near.en-art/src.codes"
 TABLE = "results/quickstart/tables/bleu.csv"
 MAKERS = {TRANSLATION: "translate", CODES: "bpe", TABLE: "general"}
 

@@ -78,13 +78,19 @@ def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
 
 def rules(**outputs: list[str]):
     return [
-        SimpleNamespace(name=name, wildcard_names=set(names)) for name, names in outputs.items()
+        SimpleNamespace(
+            name=name,
+            wildcard_names=set(names),
+            output=[f"results/quickstart/{'train' if name == 'train' else 'heads'}/model.json"],
+        )
+        for name, names in outputs.items()
     ]
 
 
 def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
     module = load(monkeypatch, "plan.jobs")
-    change(plan, runs=[TWO_HEADS, BASELINE, IMPT], seeds=[3, 1])
+    change(plan, runs=[TWO_HEADS, BASELINE, IMPT])
+    plan.layout = replace(plan.layout, seeds=[3, 1], measured=[3])
     of_run = ["pair", "run", "seed"]
     known = rules(train=of_run, masking=of_run, gates=of_run, importance=of_run, segment=["pair"])
     known += rules(bleu=["phase", *of_run], translate=["phase", *of_run, "test"], report=[])
@@ -93,13 +99,13 @@ def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
     jobs = list(module.jobs(plan, known))
     values = module.values_by_rule(known, jobs)
     runs = {"baseline-h2", "baseline", "impt-6"}
-    assert values["train"] == {"pair": {"synthetic.en-art"}, "run": runs, "seed": {1, 3}}
-    assert values["importance"] == values["train"]
+    assert values["train"] == {"pair": {"synthetic_near.en-art"}, "run": runs, "seed": {1, 3}}
+    assert values["importance"] == values["train"] | {"seed": {3}}  # measured_seeds
     assert values["masking"]["run"] == {"baseline", "impt-6"}  # with as many heads
-    assert values["text"] == {"pair": {"synthetic.en-art"}, "split": {"train", "dev", "test"}}
+    assert values["text"] == {"pair": {"synthetic_near.en-art"}, "split": {"train", "dev", "test"}}
     assert {tuple(v["phase"]): len(v["run"]) for n, v in jobs if n == "translate"} == {
         ("train",): 3,
-        ("prune",): 11,
+        ("prune",): len(plan.pruned),
     }
     assert values["bleu"]["run"] == runs | {*plan.pruned}
     for name in ("entailment", "segment"):
@@ -111,7 +117,8 @@ def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
 def test_outputs_have_the_files_of_runs_that_they_compare(plan, monkeypatch):
     """HeadMask has no runs with other heads; `general` shows them beside the baseline."""
     change(plan, runs=[TWO_HEADS, BASELINE])
-    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/{}"
+    plan.layout = replace(plan.layout, seeds=[1])
+    trained = "results/quickstart/train/synthetic_near.en-art/{}/seed1/{}"
     scores = [trained.format(run, "bleu.json") for run in ("baseline-h2", "baseline")]
     models = [trained.format(run, "model/model.json") for run in ("baseline-h2", "baseline")]
     outputs = chapters_of(monkeypatch, plan)
@@ -152,7 +159,8 @@ def test_a_comparison_is_made_where_there_is_something_to_compare(
 
 def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
     """The order of tables and figures."""
-    plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"], seeds=[3, 1])
+    plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"])
+    plan.layout = replace(plan.layout, seeds=[3, 1], measured=[3, 1])
     change(plan, runs=[BASELINE, IMPT])
     (headmask,) = (chapter for chapter in chapters() if chapter.name == "headmask")
     files = chapters_of(monkeypatch, plan).inputs(headmask)
@@ -273,7 +281,9 @@ def pruning(monkeypatch, tmp_path):
     def read(text: str = PRUNED):
         (tmp_path / "mine.yaml").write_text(text)
         settings = load_experiment("mine", tmp_path)
-        layout = load(monkeypatch, "plan.layout").Layout("mine", settings.pairs, settings.seeds)
+        layout = load(monkeypatch, "plan.layout").Layout(
+            "mine", settings.pairs, settings.seeds, settings.seeds
+        )
         return load(monkeypatch, "plan.pruning").Pruning(layout, settings)
 
     return read

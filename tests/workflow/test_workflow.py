@@ -77,7 +77,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(origin):
     points = rows(results / "masking" / run.relative_to(results / "train") / "headmask.csv")
     assert {row["heads_masked"] for row in points if row["order"] == "group"} == {"6", "7"}  # of 32
     page, atlas = ((results / name).read_text() for name in ("report.html", "atlas.html"))
-    assert '"id":"synthetic.en-art/baseline/1"' in atlas and len(atlas) < 6e6
+    assert '"id":"synthetic_near.en-art/baseline/1"' in atlas and len(atlas) < 6e6
     assert not re.search(r"(src|href)=.https?:", page + atlas)  # they open offline
     for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speedup"):
         assert f'-{name}">' in page
@@ -120,7 +120,7 @@ def _records(folder: Path) -> dict[str, dict]:
 def test_scores_in_the_table_are_those_of_the_translations(origin):
     """The table's chrF, recomputed with sacreBLEU's command from the files that people see."""
     translations = origin.folder / RUN / "seed1/translations/test.txt"
-    reference = origin.folder / "data/text/quickstart/synthetic.en-art/test.tgt"
+    reference = origin.folder / "data/text/quickstart/synthetic_near.en-art/test.tgt"
     command = ["sacrebleu", reference, "-i", translations, "-m", "chrf", "-b", "-w", "4"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     scores = {(r["run"], r["metric"]): r for r in rows(origin.folder / RESULTS / "tables/bleu.csv")}
@@ -130,7 +130,7 @@ def test_scores_in_the_table_are_those_of_the_translations(origin):
 
 def test_pruned_models_from_real_runs(origin):
     """The heads of each model are those of its list, and controls have as many."""
-    pruned = origin.folder / RESULTS / "prune/synthetic.en-art"
+    pruned = origin.folder / RESULTS / "prune/synthetic_near.en-art"
     kept = {}
     gates, subset = "gates-all-l0.03", "subset-all-k6"
     for run in (gates, f"scratch-{gates}", f"ranked-{gates}", subset):
@@ -143,7 +143,7 @@ def test_pruned_models_from_real_runs(origin):
     assert kept[f"scratch-{gates}"] == kept[gates]
     assert sum(kept[f"ranked-{gates}"]) == sum(kept[gates]) < 32
     assert sum(kept[subset]) == 6
-    masking = origin.folder / RESULTS / "masking/synthetic.en-art/baseline/seed1"
+    masking = origin.folder / RESULTS / "masking/synthetic_near.en-art/baseline/seed1"
     assert {
         (row["order"], row["matched_run"]) for row in rows(masking / "untuned_masking.csv")
     } == {(order, run) for order in ("gates", "ranked", "drawn") for run in ("gates-all-l0", gates)}
@@ -156,7 +156,7 @@ def test_pruned_models_from_real_runs(origin):
 
 def test_ablation_from_real_runs(origin):
     """Four layers of eight heads: every head alone, and steps at the end and before."""
-    folder = origin.folder / RESULTS / "masking/synthetic.en-art/baseline/seed1"
+    folder = origin.folder / RESULTS / "masking/synthetic_near.en-art/baseline/seed1"
     masks = rows(folder / "ablation.csv")
     single = [row["test_set"] for row in masks if row["order"] == "single"]
     assert (single.count("dev"), single.count("test")) == (32, 32)
@@ -316,7 +316,7 @@ def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable):
 
     At last the weights of an uninterrupted run.
     """
-    log = killable.folder / RESULTS / "logs/train/synthetic.en-art.baseline.seed1.log"
+    log = killable.folder / RESULTS / "logs/train/synthetic_near.en-art.baseline.seed1.log"
     for kill in ("snakemake", "job", "interrupt"):
         process = killable.start(MODEL)
         training = _until_saved(killable, process)
@@ -368,7 +368,7 @@ def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killab
     os.kill(training, signal.SIGCONT)
     assert first.communicate(timeout=120) and first.returncode == 0
     code, output = killable.run("-n", MODEL)
-    codes = "data/bpe/quickstart/synthetic.en-art/src.codes"
+    codes = "data/bpe/quickstart/synthetic_near.en-art/src.codes"
     assert code == 2 and f"{codes}: no record says what made it" in output
     assert "Was .snakemake lost, and are the files right? Then snakemake --touch" in output
     assert "baseline/seed1/model/weights.safetensors: no record" not in output  # made after that

@@ -21,12 +21,13 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
         names = rule.wildcard_names
         if "pair" not in names:
             continue
-        phases = {"": runs.get(rule.name, plan.runs)}
+        phases = {_phase(plan, rule): runs.get(rule.name, plan.runs)}
         if "phase" in names:
             phases = {"train": plan.runs, "prune": plan.pruned}
         owners = product(pairs.get(rule.name, plan.settings.pairs), phases.items())
         for pair, (phase, own) in owners:
             values = _values(plan, pair, names) | {"pair": [pair], "phase": [phase], "run": own}
+            values["seed"] = plan.layout.seeds_of(phase)
             yield rule.name, {name: values[name] for name in names}
 
 
@@ -43,11 +44,15 @@ def values_by_rule(
 
 
 def _values(plan: Plan, pair: str, names: Iterable[str]) -> Values:
-    """Return the values of wildcards whose values depend on the pair, and seeds."""
+    """Return the values of wildcards whose values depend on the pair."""
     of_pair = {"split": plan.splits, "test": plan.tests, "treebank": plan.raw.treebanks}
-    return {"seed": plan.settings.seeds} | {
-        name: of_pair[name]({"pair": pair}) for name in names if name in of_pair
-    }
+    return {name: of_pair[name]({"pair": pair}) for name in names if name in of_pair}
+
+
+def _phase(plan: Plan, rule: Any) -> str:
+    """Return the phase of a rule whose files are in one phase."""
+    first = rule.output[0] if rule.output else ""
+    return first.removeprefix(f"{plan.layout.results}/").partition("/")[0]
 
 
 def _pairs(plan: Plan) -> Mapping[str, list[str]]:

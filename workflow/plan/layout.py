@@ -24,6 +24,7 @@ class Layout:
     experiment: str
     pairs: Sequence[str]
     seeds: Sequence[int]
+    measured: Sequence[int]  # seeds of all phases but training
 
     @property
     def results(self) -> str:
@@ -40,8 +41,12 @@ class Layout:
 
     def folders(self, phase: str, runs: Iterable[str]) -> list[tuple[str, str]]:
         """Return pair and folder of a phase's files of every run, by pair, run and seed."""
-        owners = product(self.pairs, runs, self.seeds)
+        owners = product(self.pairs, runs, self.seeds_of(phase))
         return [(pair, self.run(phase, pair, run, seed)) for pair, run, seed in owners]
+
+    def seeds_of(self, phase: str) -> Sequence[int]:
+        """Return the seeds of the runs in a phase."""
+        return self.seeds if phase == "train" else self.measured
 
     def text(self, pair: str = "{pair}") -> str:
         """Return the folder of a pair's cleaned text."""

@@ -67,7 +67,7 @@ def place_of(path: Path) -> tuple | None:
     folders, seed = path.parts[:-1], path.parent.name.removeprefix("seed")
     if seed.isdecimal() and len(folders) > 4 and path.suffix in (".csv", ".json"):
         return f"{folders[-4]}/{path.name}", folders[-5], *folders[-3:-1], int(seed)
-    is_data = path.suffix == ".csv" and path.stem != "claims"
+    is_data = path.suffix == ".csv" and path.stem not in ("claims", "phenomena")
     if path.parent.name in ("tables", "figures") and is_data:
         return f"{folders[-1]}/{path.name}", folders[-2]
     return None

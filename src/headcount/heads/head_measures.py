@@ -232,6 +232,36 @@ class RareWords(AttentionMeasure):
         return shares
 
 
+class Copies(AttentionMeasure):
+    """Cross-attention from target subwords that repeat a rare source subword to that subword."""
+
+    kinds = ("dec_enc",)
+
+    def __init__(self, grid: HeadGrid, counts: Tensor, limit: int, same: Tensor):
+        """`counts` as in `RareWords`, rare below `limit`; `same`: target id of each source id."""
+        super().__init__(grid)
+        self._same = same.masked_fill(counts >= limit, NOWHERE)
+        self._trials, self._hits = np.zeros(2, int), np.zeros((2, grid.size), int)
+
+    def start(self, batch: Batch, views: dict[str, View]) -> None:
+        """Find the trials of a batch: target subwords with one such source subword."""
+        at = self._same[batch.src][:, None, :] == batch.tgt_out[:, :, None]  # [b, q, k]
+        self._places = at.long().argmax(-1)[:, None, :]
+        odd = torch.tensor(batch.indices, device=at.device)[:, None] % 2
+        self._queries = [(at.sum(-1) == 1) & (odd == half) for half in (0, 1)]
+        self._trials += [int(queries.sum()) for queries in self._queries]
+
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
+        right = pointed(weights, view.keys) == self._places
+        for hits, queries in zip(self._hits, self._queries, strict=True):
+            hits[self._grid.span(kind, layer)] += _total(right & queries[:, None]).astype(int)
+
+    def best(self) -> dict[str, int]:
+        """Return hits and trials on every second sentence of the head that leads on the others."""
+        hits = int(self._hits[1, self._hits[0].argmax()]) if self._grid.size else 0
+        return {"copy_hits": hits, "copy_trials": int(self._trials[1])}
+
+
 def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
     """Return the count below which a subword is rare: the count of the last frequent subword."""
     ordered = counts[counts > 0].sort(descending=True).values

@@ -23,17 +23,19 @@ from headcount.base.settings.heads import RolesSettings
 from headcount.data.batches import Batch, ParallelText
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.trees import AlignedTree, read_aligned
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.heads.attention_map import sentence_attention
 from headcount.heads.head_measures import (
     NOWHERE,
     POSITION_COLUMNS,
     AttentionMeasure,
     Confidence,
+    Copies,
     Positions,
     RareWords,
     View,
     add_up,
+    frequent_limit,
     pointed,
     token_numbers,
     word_attention,
@@ -78,14 +80,16 @@ def write_roles(
     model = folder.load(settings.device)
     heads, begun = folder.original_heads(model.grid), time.perf_counter()
     confidence, positions = Confidence(model.grid), Positions(model.grid, text.longest)
-    rare = RareWords(model.grid, counts.to(first_device(model)), settings)
+    counts = counts.to(first_device(model))
+    rare, limit = RareWords(model.grid, counts, settings), frequent_limit(counts, settings)
+    copies = Copies(model.grid, counts, limit, _shared_pieces(*words).to(counts.device))
     sizes = {name: len(treebank) for name, treebank in treebanks.items()}
     budget, total = settings.batch_tokens, len(text) + sum(sizes.values())
     with (
         batches_of("resources", budget),
         tqdm(total=total, unit="sentence", disable=None) as bar,
     ):
-        add_up([confidence, positions, rare], model, text, budget, bar.update)
+        add_up([confidence, positions, rare, copies], model, text, budget, bar.update)
         syntax = []
         for name, trees in treebanks.items():
             accuracy = Syntax(model.grid, trees, settings.relations)
@@ -98,7 +102,14 @@ def write_roles(
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, syntax)
     write_lines(out / "sentences.jsonl", _sentences(model, text, words, heads))
     facts = {"sentences": len(text), "rare_sentences": rare.sentences, "treebanks": sizes}
+    facts |= copies.best()
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
+
+
+def _shared_pieces(source: Vocabulary, target: Vocabulary) -> Tensor:
+    """Return the target id of each source id with the same text, `NOWHERE` without one."""
+    ids = target.ids(source.pieces(range(len(source))))
+    return torch.tensor([NOWHERE if i == UNK else i for i in ids])
 
 
 def _sentences(

@@ -232,3 +232,11 @@ def parameter_share(speed: pd.DataFrame) -> pd.DataFrame:
     both = whole.merge(few, on=MODEL, suffixes=("", "_few")).query("heads_left > heads_left_few")
     gone = (both["heads_left"] - both["heads_left_few"]) / both["heads_left"]
     return exact(both, (1 - both["parameters_few"] / both["parameters"]) / gone)
+
+
+def run_gain(rows: pd.DataFrame, pattern: str) -> pd.DataFrame:
+    """Return the scores of runs whose name matches a pattern, minus the baseline's."""
+    others = rows[rows["run"].str.fullmatch(pattern)]
+    both = others.merge(rows[rows["run"] == BASE], on=[key for key in TEST if key != "run"])
+    gain = both["score_x"] - both["score_y"]
+    return both.rename(columns={"run_x": "run"}).assign(value=gain)

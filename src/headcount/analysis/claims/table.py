@@ -30,9 +30,9 @@ _SCALES = {
 }
 
 
-def metric_of(name: str) -> tuple[Callable, dict[str, Any], list[str]]:
+def metric_of(claim: papers.Claim) -> tuple[Callable, dict[str, Any], list[str]]:
     """Return the function of a claim's number, its arguments, and the sources that it reads."""
-    ((metric, given),) = ledger().claims[name].metric.items()
+    ((metric, given),) = claim.metric.items()
     modules = (module for module in (estimates, voita) if hasattr(module, metric))
     function = getattr(next(modules), metric)
     frames = {
@@ -40,20 +40,21 @@ def metric_of(name: str) -> tuple[Callable, dict[str, Any], list[str]]:
         for parameter in inspect.signature(function).parameters.values()
         if parameter.annotation is pd.DataFrame
     }
-    compares = ["runs", "sizes"] if ledger().claims[name].test.compare else []
+    compares = ["runs", "sizes"] if claim.test.compare else []
     return function, given | frames, [*frames.values(), *compares]
 
 
-def measure(name: str, evidence: Evidence) -> pd.DataFrame:
+def measure(claim: papers.Claim, evidence: Evidence) -> pd.DataFrame:
     """Return a claim's number for every model, without rows if its runs are not there."""
-    claim = ledger().claims[name]
-    function, arguments, sources = metric_of(name)
+    function, arguments, sources = metric_of(claim)
     frames = {key: evidence.frame(key, claim.needs.structure) for key in sources}
     if any(frame.empty for frame in frames.values()):
         return pd.DataFrame()
     rows = function(**{key: frames.get(str(given), given) for key, given in arguments.items()})
     if claim.test.compare and len(rows):
-        runs = frames["runs"].merge(frames["sizes"][[*MODEL, "heads"]], on=MODEL)
+        names = ["experiment", "pair", "run"]  # seeds that are not measured have the same heads
+        sizes = frames["sizes"][[*names, "heads"]].drop_duplicates()
+        runs = frames["runs"].merge(sizes, on=names)
         rows = estimates.compared(rows, runs, claim.test.compare, claim.test.scale == "ratio")
     return rows if "value" in rows and rows["value"].notna().any() else pd.DataFrame()
 
@@ -61,9 +62,9 @@ def measure(name: str, evidence: Evidence) -> pd.DataFrame:
 def claims_table(evidence: Evidence) -> pd.DataFrame:
     """Return a row with columns of `COLUMNS` for every claim that the results measure."""
     rows = []
-    for name in ledger().claims:
-        numbers = measure(name, evidence)
-        decision = None if numbers.empty else decide(numbers, ledger().claims[name].test)
+    for name, claim in ledger().claims.items():
+        numbers = measure(claim, evidence)
+        decision = None if numbers.empty else decide(numbers, claim.test)
         if decision:
             rows.append(decision | _about(name, numbers, evidence))
     if not rows:
@@ -80,7 +81,8 @@ def claims_table(evidence: Evidence) -> pd.DataFrame:
 
 def _about(name: str, numbers: pd.DataFrame, evidence: Evidence) -> dict[str, Any]:
     """Return the cells of a claim that do not depend on the decision."""
-    claim, paths = ledger().claims[name], evidence.files(metric_of(name)[2])
+    claim = ledger().claims[name]
+    paths = evidence.files(metric_of(claim)[2])
     places = [papers.place_of(path) for path in paths]
     names = [columns for columns in (MODEL, [*UNIT, "run_2"]) if set(columns) <= set(numbers)]
     models = {tuple(row) for columns in names for row in numbers[columns].to_numpy()}

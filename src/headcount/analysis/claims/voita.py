@@ -220,3 +220,10 @@ def all_measures(agreement: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
     rows = agreement[agreement["first"].isin(measures) & agreement["second"].isin(measures)]
     whole = rows[rows.groupby(MODEL)["value"].transform("size") == comb(len(measures), 2)]
     return whole.assign(part=whole["first"] + " and " + whole["second"])
+
+
+def copy_share(copied: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of copied rare subwords at which the best head points."""
+    counts = copied.reindex(columns=[*MODEL, "copy_hits", "copy_trials"])
+    rows = counts[counts["copy_trials"] > 0]  # older files have no counts
+    return est.of_trials(rows, rows["copy_hits"] / rows["copy_trials"], rows["copy_trials"])

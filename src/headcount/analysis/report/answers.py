@@ -1,6 +1,7 @@
 """The claims of an experiment in its report: answers, decided claims and their evidence."""
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from headcount.analysis.writer import p_value
 from headcount.base.errors import UserError
 
 TABLE = "tables/claims.csv"
+HEADLINES = "tables/phenomena.csv"
 DECIDED = ("holds", "does not hold")  # verdicts of decided claims, in the order of the page
 _COLUMNS = ["claim", "paper", "place", "statement", "statistic", "verdict", "value", "low", "high"]
 _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "collapsed", "files"]
@@ -29,6 +31,18 @@ def read_claims(folder: Path) -> pd.DataFrame:
         raise UserError(f"{path}: expected the column {missing[0]}; make the table again")
     table[[*text]] = table[[*text]].fillna("")
     return table.assign(numbers=[_numbers(row) for row in table.itertuples()])
+
+
+def headlines(folder: Path) -> dict[str, Any]:
+    """Return the papers' headline results in a folder, with how many hold; empty without any."""
+    path = folder / HEADLINES
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    if table.empty:
+        return {}
+    ends = [f"{r.ours:.2f} ({r.low:.2f} to {r.high:.2f})" for r in table.itertuples()]
+    rows = table.fillna("").assign(numbers=list(map(minus, ends))).to_dict("records")
+    generated = bool(table["pairs"].str.contains("synthetic").all())
+    return {"rows": rows, "counts": Counter(table["holds"]), "generated": generated}
 
 
 def _numbers(row: Any) -> str:

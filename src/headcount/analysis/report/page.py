@@ -60,6 +60,7 @@ def _read(folder: Path, shown: list[Output], page: Path, part: dict[str, Any]) -
     links = {text: folder / name for name, text in _COMPANIONS.items()}
     links = {text: os.path.relpath(path, page) for text, path in links.items() if path.exists()}
     shown_claims = claims.to_dict("records")
+    part |= {"headlines": answers.headlines(folder)}
     return part | {"claims": shown_claims, "answers": answered, "links": links, "blocks": blocks}
 
 

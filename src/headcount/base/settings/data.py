@@ -22,6 +22,10 @@ class SyntheticSettings(Section):
     """Sentence pairs for validation."""
     test_pairs: int = Field(1000, ge=1, le=10**8)
     """Sentence pairs of the test set."""
+    variation: float = Field(0.0, ge=0, le=0.5)
+    """Chance that a target word is a synonym, and that a phrase stands in its other order."""
+    order: Literal["far", "near"] = "far"
+    """Order of target words: far from the source's, with verbs last, or near it."""
 
 
 class LetterSettings(Section):

@@ -67,6 +67,8 @@ class Experiment(Section):
     where `classifiers` has models."""
     seeds: Annotated[list[Seed], AfterValidator(each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
+    measured_seeds: Annotated[list[Seed], AfterValidator(each_once)] = []
+    """Those of `seeds` whose models are measured, masked, ablated and pruned, too; empty: all."""
     resources: Resources = Resources()
     text: TextSettings = TextSettings()
     bpe: BpeSettings = BpeSettings()
@@ -114,6 +116,8 @@ class Experiment(Section):
     def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
+        strange = {*self.measured_seeds} - {*self.seeds}
+        yield f"measured_seeds: {sorted(strange)}: expected some of seeds", strange
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table

@@ -3,7 +3,7 @@
 The rules stand in corpus.yaml; docs/reference/synthetic.md describes the language.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,11 +39,15 @@ class Token(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A source sentence, its translation, and its tree with a token for each source word."""
+    """A source sentence, its translation, its tree with a token for each source word, and links.
+
+    `links`: places of words that translate each other, source first, counted from 0.
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     tree: tuple[Token, ...]
+    links: tuple[tuple[int, int], ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -75,10 +79,22 @@ class _Phrase(NamedTuple):
 class Realiser:
     """Writes derivations in English, with trees after Universal Dependencies, and in art."""
 
-    def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any]) -> None:
-        """`rules`: suffixes, prefixes and orders of corpus.yaml."""
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        rules: Mapping[str, Any],
+        order: str = "far",
+        happens: Callable[[], bool] = bool,
+    ) -> None:
+        """`rules`: suffixes, prefixes and orders of corpus.yaml. `order`: far or near.
+
+        `happens` decides for a target word whether its synonym stands there, and for a phrase
+        whether it has its other order.
+        """
         self._lexicon = lexicon
         self._rules = rules
+        self._order = f"{order}_order"
+        self._happens = happens
 
     def sentence(self, main: Clause) -> Sentence:
         """Return the sentence of a main clause in both languages."""
@@ -87,16 +103,17 @@ class Realiser:
         parts["stop"] = [self._only("stop", "punct", root)]
         if main.conjunction and main.subordinate:
             verb = self._verb(main.subordinate, "advcl", root, None)
-            parts["conjunction"] = [_node(main.conjunction, "mark", verb)]
+            parts["conjunction"] = [self._node(main.conjunction, "mark", verb)]
             parts["subordinate"] = [self._clause(main.subordinate, verb)]
         whole = _Phrase("sentence", parts)
-        source = [node for node in _arranged(whole, self._rules["source_order"]) if node.form]
-        target = _arranged(whole, self._rules["target_order"])
+        source = [n for n in self._arranged(whole, "source_order") if n.form]
+        target = [n for n in self._arranged(whole, self._order) if n.translation]
         places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
         return Sentence(
             tuple(node.form for node in source),
-            tuple(node.translation for node in target if node.translation),
+            tuple(node.translation for node in target),
             tuple(Token(n.form, n.word.upos, places[n.head], n.deprel) for n in source),
+            tuple((i, target.index(n)) for i, n in enumerate(source) if n.translation),
         )
 
     def _verb(
@@ -108,7 +125,7 @@ class Realiser:
         if clause.tense == "present" and subject.number == "singular":
             form = "third"
         context = (affected.noun.animacy, affected.number) if affected else ()
-        stem = self._rules["tense"][clause.tense] + clause.verb.stem(*context)
+        stem = self._rules["tense"][clause.tense] + self._stem(clause.verb, *context)
         translation = stem + self._agreement(subject)
         return _Node(clause.verb, clause.verb.forms[form], translation, deprel, head)
 
@@ -116,7 +133,7 @@ class Realiser:
         parts: _Parts = {"verb": [verb]}
         for name in ("opening_adverb", "adverb"):
             if adverb := getattr(clause, name):
-                parts[name] = [_node(adverb, "advmod", verb)]
+                parts[name] = [self._node(adverb, "advmod", verb)]
         if clause.subject:
             parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
         if clause.tense == "future":
@@ -130,11 +147,11 @@ class Realiser:
     def _noun_phrase(self, phrase: NounPhrase, deprel: str, head: _Node, case: str) -> _Phrase:
         number, rules = phrase.number, self._rules
         ending = rules["noun_number"][number] + rules["noun_case"][case]
-        noun = _node(phrase.noun, deprel, head, number, ending, head.governor)
+        noun = self._node(phrase.noun, deprel, head, number, ending, head.governor)
         suffix = rules["agreement_case"][case] + self._agreement(phrase)
         parts: _Parts = {"noun": [noun]}
         if phrase.determiner:
-            parts["determiner"] = [_node(phrase.determiner, "det", noun, number, suffix)]
+            parts["determiner"] = [self._node(phrase.determiner, "det", noun, number, suffix)]
         parts["adjectives"] = [self._adjective(word, noun, suffix) for word in phrase.adjectives]
         if phrase.modifier:
             parts["modifier"] = [self._prepositional_phrase(phrase.modifier, "nmod", noun)]
@@ -147,7 +164,7 @@ class Realiser:
         return _Phrase("noun_phrase", parts)
 
     def _adjective(self, adjective: Adjective, noun: _Node, suffix: str) -> _Phrase:
-        node = _node(adjective.word, "amod", noun, suffix=suffix)
+        node = self._node(adjective.word, "amod", noun, suffix=suffix)
         degree = [self._only("degree", "advmod", node)] if adjective.strong else []
         return _Phrase("adjective", {"adjective": [node], "degree": degree})
 
@@ -155,47 +172,66 @@ class Realiser:
         self, phrase: PrepositionalPhrase, deprel: str, head: _Node
     ) -> _Phrase:
         inner = self._noun_phrase(phrase.noun_phrase, deprel, head, phrase.preposition.case)
-        case = _node(phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor)
+        case = self._node(
+            phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor
+        )
         return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
 
     def _only(self, name: str, deprel: str, head: _Node) -> _Node:
         """Return the word of a list of one word."""
-        return _node(self._lexicon[name].items[0], deprel, head)
+        return self._node(self._lexicon[name].items[0], deprel, head)
+
+    def _node(
+        self,
+        word: Word,
+        deprel: str,
+        head: _Node,
+        form: str = "form",
+        suffix: str = "",
+        governor: str = "",
+    ) -> _Node:
+        """Return a word with a suffix, unless its stem is empty. `governor` chooses the stem."""
+        stem = self._stem(word, governor)
+        return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
+
+    def _stem(self, word: Word, *context: str) -> str:
+        return word.synonym if word.synonym and self._happens() else word.stem(*context)
+
+    def _arranged(self, phrase: _Phrase, order: str) -> list[_Node]:
+        names, nodes = self._rules[order][phrase.kind], []
+        if order == self._order and self._happens():
+            names = self._rules[f"{order}_varied"].get(phrase.kind, names)
+        for part in (part for name in names for part in phrase.parts.get(name, ())):
+            nodes += [part] if isinstance(part, _Node) else self._arranged(part, order)
+        return nodes
 
     def _agreement(self, phrase: NounPhrase) -> str:
         gender = self._rules["agreement_gender"][phrase.noun.gender]
         return gender + self._rules["agreement_number"][phrase.number]
 
 
-def _node(
-    word: Word, deprel: str, head: _Node, form: str = "form", suffix: str = "", governor: str = ""
-) -> _Node:
-    """Return a word with a suffix, unless its stem is empty. `governor` chooses the stem."""
-    stem = word.stem(governor)
-    return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
-
-
-def _arranged(phrase: _Phrase, orders: Mapping[str, Sequence[str]]) -> list[_Node]:
-    nodes = []
-    for name in orders[phrase.kind]:
-        for part in phrase.parts.get(name, ()):
-            nodes += [part] if isinstance(part, _Node) else _arranged(part, orders)
-    return nodes
-
-
 SOURCE, TARGET = "en", "art"
 
 
 def generate(
-    seed: int, count: int, split: str = "train", without: Set[tuple[str, ...]] = frozenset()
+    seed: int,
+    count: int,
+    split: str = "train",
+    without: Set[tuple[str, ...]] = frozenset(),
+    variation: float = 0.0,
+    order: str = "far",
 ) -> list[Sentence]:
     """Return `count` sentences of a split, without the source sentences `without`.
 
-    Each split has a random stream, so its first sentences do not depend on `count`.
+    Each split has random streams, so its first sentences do not depend on `count`, nor source
+    sentences on the `variation` of the target.
     """
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
-    realiser, length = Realiser(lexicon(), rules()), rules()["length"]
+    chances = rules()["chances"] | rules().get(f"{order}_chances", {})
+    grammar = Grammar(lexicon(), rules() | {"chances": chances}, Random(f"{seed} {split}"))
+    varied = Random(f"{seed} {split} variation")
+    realiser = Realiser(lexicon(), rules(), order, lambda: varied.random() < variation)
+    length = rules()["length"]
     sentences: list[Sentence] = []
     while len(sentences) < count:
         sentence = realiser.sentence(grammar.derivation())
@@ -206,28 +242,42 @@ def generate(
 
 
 def generate_splits(
-    seed: int, train_pairs: int, dev_pairs: int, test_pairs: int
+    seed: int,
+    train_pairs: int,
+    dev_pairs: int,
+    test_pairs: int,
+    variation: float = 0.0,
+    order: str = "far",
 ) -> dict[str, list[Sentence]]:
     """Return all splits, no source sentence in two of them. Train is drawn last."""
-    test = generate(seed, test_pairs, "test")
-    held_out = {sentence.source for sentence in test}
-    dev = generate(seed, dev_pairs, "dev", held_out)
-    held_out |= {sentence.source for sentence in dev}
-    return {"train": generate(seed, train_pairs, "train", held_out), "dev": dev, "test": test}
+    splits: dict[str, list[Sentence]] = {}
+    held_out: set[tuple[str, ...]] = set()
+    for name, count in (("test", test_pairs), ("dev", dev_pairs), ("train", train_pairs)):
+        splits[name] = generate(seed, count, name, held_out, variation, order)
+        held_out |= {sentence.source for sentence in splits[name]}
+    return {name: splits[name] for name in ("train", "dev", "test")}
 
 
 def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
-    """Write `<split>.{en,art}`, `<split>.conllu` of dev and test and, last, the manifest."""
-    splits = generate_splits(size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
-    texts, trees = {}, {}
+    """Write `<split>.{en,art,links}`, `<split>.conllu` of dev and test and, last, the manifest."""
+    splits = generate_splits(**size.model_dump())
+    texts, trees, links = {}, {}, {}
     for name, sentences in splits.items():
         texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
         write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
         write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
+        links[name] = {f"{SOURCE}-{TARGET}": {"file": f"{name}.links"}}
+        write_lines(folder / f"{name}.links", (pharaoh(s.links) for s in sentences))
     for name in ("dev", "test"):
         trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
-    write_manifest(folder, {"corpus": corpus, "pretokenised": True}, texts, trees)
+    about = {"corpus": corpus, "pretokenised": True, "links": links}
+    write_manifest(folder, about, texts, trees)
+
+
+def pharaoh(links: Sequence[tuple[int, int]]) -> str:
+    """Return the links of a sentence in Pharaoh's format, as in `0-2 1-0`."""
+    return " ".join(f"{source}-{target}" for source, target in links)
 
 
 def conllu(sentences: Sequence[Sentence], prefix: str) -> str:

@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, cycle, islice
 from random import Random
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ class Word:
     """Class of a verb, by which the words that it governs choose their stems."""
     case: str = ""
     """Case that a preposition governs."""
+    synonym: str = ""
+    """Another target stem of the same meaning."""
 
     def stem(self, *context: str) -> str:
         """Return the stem of the first context that has one, otherwise the stem of `else`."""
@@ -55,6 +57,10 @@ def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
     roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
     nouns = [*listed.pop("nouns"), *_coined("NOUN", rules["rare_nouns"], roots)]
     names = _coined("PROPN", rules["names"], roots)
+    nouns = _with_synonyms(nouns, roots)
+    for name in rules["synonyms"]:
+        words = _with_synonyms(listed[name], roots)
+        listed[name] = dict(zip(words, listed[name].values(), strict=True))
     zipf = [rank ** -rules["zipf"] for rank in range(1, len(nouns) + 1)]
     ranked = list(zip(nouns, zipf, strict=True))
     for animacy in ("animate", "inanimate"):
@@ -99,6 +105,12 @@ def _coined(upos: str, rules: Mapping[str, Any], roots: Iterator[str]) -> list[W
             stem += ending + rules["title"]
         words.append(Word(upos, forms, {"else": stem}, gender, animacy))
     return words
+
+
+def _with_synonyms(words: Iterable[Word], roots: Iterator[str]) -> list[Word]:
+    """Return words with another root. A word whose stem depends on its context has none."""
+    plain = {"else"}
+    return [replace(w, synonym=next(roots)) if {*w.stems} == plain else w for w in words]
 
 
 class Adjective(NamedTuple):

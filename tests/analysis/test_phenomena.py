@@ -1,0 +1,53 @@
+"""The table of headline results, from files of a few rows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headcount.analysis.claims.claims import Evidence, ledger
+from headcount.analysis.claims.phenomena import phenomena, phenomena_table
+from headcount.analysis.claims.table import metric_of
+from headcount.analysis.inputs import files_in
+
+PLACE = "e/heads/a.x-y/baseline/seed1"
+POSITIONS = """kind,layer,head,statistic,value,offset,hits,trials
+enc_self,0,0,share,0.2,-1,40,200
+enc_self,0,1,share,0.96,1,192,200
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    scores = {"baseline": (30, 31, 32), "baseline-d0.1": (32, 33, 34.5), "random-6-d0.1": (9, 9, 9)}
+    rows = ["pair,run,seed,test_set,metric,score"]
+    for run, by_seed in scores.items():
+        rows += [f"a.x-y,{run},{seed},t,bleu,{score}" for seed, score in enumerate(by_seed, 1)]
+    facts = {"sentences": 100, "rare_sentences": 90, "copy_hits": 45, "copy_trials": 100}
+    files = {"e/tables/bleu.csv": "\n".join(rows), f"{PLACE}/roles.json": json.dumps(facts)}
+    for name, text in (files | {f"{PLACE}/positions.csv": POSITIONS}).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return phenomena_table(Evidence(files_in("outputs", Path(tmp_path)))).set_index("phenomenon")
+
+
+def test_rows_of_what_is_measured(table):
+    names = [phenomena()[name].phenomenon for name in ("dropout", "position", "copies")]
+    assert table.index.tolist() == names
+    dropout, position, copies = (table.loc[name] for name in names)
+    # Gains of 2, 2 and 2.5 by seed: mean 2.17, t interval 2.17 ± 4.30 · 0.29 / √3.
+    assert dropout["ours"] == pytest.approx(13 / 6)
+    assert dropout["high"] - dropout["ours"] == pytest.approx(4.302653 / 6, rel=1e-5)
+    assert dropout["holds"] == "holds"
+    # One offset is enough. Wilson's interval of 96 in 100 sentences begins at 0.902.
+    assert (position["ours"], position["holds"]) == (0.96, "holds")
+    assert position["low"] == pytest.approx(0.9016, abs=1e-4)
+    assert (copies["ours"], copies["holds"]) == (0.45, "undecided")
+
+
+@pytest.mark.parametrize("name", phenomena())
+def test_every_phenomenon_has_a_number_and_a_limit(name):
+    claim = phenomena()[name].as_claim()
+    assert set(metric_of(claim)[2]) <= set(ledger().evidence)
+    assert claim.test.above is not None or claim.test.below is not None
