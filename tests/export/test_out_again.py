@@ -119,7 +119,10 @@ def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
         (["--pretrained", other, "--to", "huggingface"], "bpe: expected text cut into the pieces"),
         (["--pretrained", other], "--pretrained: expected with --to huggingface alone, found --to"),
         (["--to", "headcount", "--check", "x"], "--check: expected with --to ctranslate2 or hugg"),
-        (["--mask", "dec_self.2.0"], "decoder self-attention layer 2 does not exist; this model"),
+        (
+            ["--mask", "dec_self.2.0"],
+            "mask: dec_self.2.0 is no file: expected a head",
+        ),
     ):
         assert run_script("export", [*flags, *words, "--out", tmp_path / "out"]) == 2
         assert message in capsys.readouterr().err

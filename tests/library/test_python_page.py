@@ -147,13 +147,16 @@ def test_values_are_those_of_the_commands(folder, monkeypatch):
         (lambda m: m.bleu(["a", "b"], "ab"), "expected a list of lines"),
         (lambda m: m.loss(["a"], []), "1 and 0"),
         (lambda m: m.translate(["a"], mask="enc_self:0:1"), "mask: enc_self:0:1"),
-        (lambda m: m.translate(["a"], mask=["dec_enc.0.3"]), "head 3 does not exist"),
+        (
+            lambda m: m.translate(["a"], mask=["dec_enc.0.3"]),
+            "dec_enc.0.3 is no file",
+        ),
         (lambda m: m.decode([4, 99999]), r"expected ids .*from 0 to \d+, found 99999"),
         (lambda m: headcount.load("translator", device="tpu"), "device: .* 'tpu'"),
         (lambda m: m.export("x", to="onnx"), "expected one of headcount, ctranslate2, huggingface"),
         (lambda m: m.save("run"), "run: expected "),
         (lambda m: headcount.load("run/model"), "run/model/segmentation.json: expected"),
-        (lambda m: headcount.load("nowhere"), "nowhere/model.json: expected"),
+        (lambda m: headcount.load("nowhere"), "nowhere/model.json: damaged or missing"),
     ],
 )
 def test_errors_say_what_to_do(folder, monkeypatch, call, message):

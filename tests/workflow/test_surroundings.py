@@ -140,18 +140,9 @@ look | diff {before} - && echo all as before
 """Some steps again on a disk that has become full."""
 
 
-@pytest.mark.parametrize(
-    ("option", "room"),
-    [
-        (
-            "size=2m",
-            r"(it needs [\d,]+ bytes and 0 are free|it needs more than the 0 bytes that .*)",
-        ),
-        ("size=9m,nr_inodes=90", "no inode is free there, so it takes no more files, .*"),
-    ],
-)
+@pytest.mark.parametrize("option", ["size=2m", "size=9m,nr_inodes=90"])
 def test_f32_on_a_full_disk_every_step_names_its_file_and_harms_none(
-    plain, tmp_path_factory, tmp_path, option, room
+    plain, tmp_path_factory, tmp_path, option
 ):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -165,7 +156,7 @@ def test_f32_on_a_full_disk_every_step_names_its_file_and_harms_none(
         text=True,
     )
     assert re.findall("code .*|all as before", done.stdout) == ["code 3"] * 2 + ["all as before"]
-    errors = re.findall(rf"error: \S+: No space left on device: {room}.*make room", done.stderr)
+    errors = re.findall(r"error: \S+: No space left on device; make room", done.stderr)
     assert len(errors) == 2 and "Traceback" not in done.stderr, done.stderr
 
 

@@ -206,7 +206,7 @@ def test_f11_two_settings_that_trade_values_are_two_changes(plan_with):
 
 
 def test_f07_f09_a_pruned_run_that_cannot_be_is_refused_before_any_job(project):
-    text = "pairs: [synthetic_tiny.en-art]\npruned: [gates-all-l0.1]\n"  # without its control
+    text = "pairs: [synthetic_tiny.en-art]\npruned: [{method: gates, lambda: 0.1}]\n"  # no control
     (project.folder / "config" / "wrong.yaml").write_text(text)
     code, output = project.run("--config", "experiment=wrong")
     assert code == 2 and "config/wrong.yaml:2: pruned" in output and "gates-all-l0'" in output
@@ -244,7 +244,7 @@ def test_f13_a_jobs_exit_code_and_words_are_the_workflows(project, tmp_path):
     code, output = project.run(*arguments, HEADCOUNT_MIRROR=str(mirror.parent))
     assert code == 3 and "Traceback" not in output, output
     message, place = output.splitlines()[-2:]
-    assert message.startswith(f"error: {mirror}/train.en.gz: not in the mirror that HEADCOUNT_")
+    assert message.startswith(f"error: {mirror}/train.en.gz: not in the mirror HEADCOUNT_")
     assert re.fullmatch(r"\(results/mine/logs/download/published\..*\.log\)", place)
     (tmp_path / "train.en.gz").rename(mirror / "train.en.gz")
     code, output = project.run(*arguments, HEADCOUNT_MIRROR=str(mirror.parent))

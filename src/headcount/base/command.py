@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -190,7 +191,7 @@ def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[...,
 def _without_home(argument: str) -> str:
     """Return the argument with the working folder left out of paths, and the home folder as `~`."""
     for folder, short in ((Path.cwd(), ""), (os.path.expanduser("~"), "~/")):
-        argument = argument.replace(f"{folder}/", short)
+        argument = re.sub(rf"(?<![^\s\"'=]){re.escape(str(folder))}/", short, argument)
     return argument
 
 

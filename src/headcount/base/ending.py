@@ -16,9 +16,12 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, l
 ENGINE = "HEADCOUNT_JOB"
 """Variable with the process id of the Snakemake or DVC that starts a job."""
 
-# Errors of the machine, and of names that the user can correct.
-_REFUSED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
-_REFUSED |= {errno.EMFILE}
+# Errors of the machine, with advice, and of names that the user can correct.
+_REFUSED = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, and give the same command again"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "work in a folder of your own"),
+    **{errno.EFBIG: "raise the limit on the size of a file", errno.EMFILE: "raise ulimit -n"},
+}
 _MISNAMED = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _MISNAMED |= {errno.ENAMETOOLONG}
 
@@ -48,11 +51,12 @@ def run(main: Callable[[], None]) -> None:
         if isinstance(fault, BrokenPipeError) and _stdout_is_cut():
             _write_nowhere()
             sys.exit(128 + signal.SIGPIPE)  # as programs end before `head`
-        if fault.errno not in _REFUSED | _MISNAMED:
+        if fault.errno not in _MISNAMED | _REFUSED.keys():
             raise
         where = fault.filename or "standard output, or a file without a name"
         kind = UserError if fault.errno in _MISNAMED else EnvironmentFault
-        _leave(f"{where}: {fault.strerror}", kind.exit_code)
+        advice = _REFUSED.get(fault.errno, "correct the name")
+        _leave(f"{where}: {fault.strerror}; {advice}", kind.exit_code)
 
 
 def _leave(message: str, code: int) -> NoReturn:

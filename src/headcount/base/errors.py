@@ -44,6 +44,8 @@ def reading(path: Path, maker: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGES as fault:
+        if lacks_memory(fault):
+            raise
         reason = repr(fault).partition("\n")[0]
         raise UserError(f"{path}: damaged or missing ({reason}); make it by {maker}") from fault
 

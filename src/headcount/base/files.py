@@ -53,7 +53,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
                 path.rename(aside)
             try:
                 part.rename(path)
-            except OSError:
+            except BaseException:
                 if aside.exists():
                     aside.rename(path)  # nothing is lost
                 raise

@@ -89,7 +89,7 @@ def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.nd
         elif path.is_file():
             mask *= grid.mask(read_head_list(path, grid))
         else:
-            mask[grid.index(read_address(str(name), grid, f"mask: {name}, no file"))] = 0
+            mask[grid.index(read_address(str(name), grid, f"mask: {name} is no file"))] = 0
     return mask
 
 

@@ -138,6 +138,8 @@ def _located(item: Any, given: Any, schema: Schema) -> tuple[KeyPath, str]:
     if item["type"] == "value_error":  # may begin with the key that is wrong
         key, mark, rest = message.partition(": ")
         return ((*path, *key.split(".")), rest) if mark and " " not in key else (path, message)
+    if item["type"] == "model_type":
+        message = "expected a mapping, as in {method: random, heads: 6}"
     return path, f"{message}, found {shown(item['input'])}"
 
 
