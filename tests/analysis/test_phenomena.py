@@ -19,12 +19,17 @@ enc_self,0,1,share,0.96,1,192,200
 
 @pytest.fixture
 def table(tmp_path):
-    scores = {"baseline": (30, 31, 32), "baseline-d0.1": (32, 33, 34.5), "random-6-d0.1": (9, 9, 9)}
+    scores = {"baseline-d0": (30, 31, 32), "baseline": (32, 33, 34.5), "random-6-d0": (31, 32, 33.5)}
     rows = ["pair,run,seed,test_set,metric,score"]
     for run, by_seed in scores.items():
         rows += [f"a.x-y,{run},{seed},t,bleu,{score}" for seed, score in enumerate(by_seed, 1)]
     facts = {"sentences": 100, "rare_sentences": 90, "copy_hits": 45, "copy_trials": 100}
     files = {"e/tables/bleu.csv": "\n".join(rows), f"{PLACE}/roles.json": json.dumps(facts)}
+    for run, by_seed in scores.items():
+        given = {"method": run.partition("-")[0]} | ({} if run == "baseline" else {"dropout": 0.0})
+        given |= {"heads": 6} if "random" in run else {}
+        for seed, _ in enumerate(by_seed, 1):
+            files[f"e/train/a.x-y/{run}/seed{seed}/run.json"] = json.dumps({"run": run, **given})
     for name, text in (files | {f"{PLACE}/positions.csv": POSITIONS}).items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,9 +38,11 @@ def table(tmp_path):
 
 
 def test_rows_of_what_is_measured(table):
-    names = [phenomena()[name].phenomenon for name in ("dropout", "position", "copies")]
+    names = [phenomena()[name].phenomenon for name in ("masks", "dropout", "position", "copies")]
     assert table.index.tolist() == names
-    dropout, position, copies = (table.loc[name] for name in names)
+    masks, dropout, position, copies = (table.loc[name] for name in names)
+    # Both are trained without dropout: gains of 1, 1 and 1.5.
+    assert (masks["ours"], masks["holds"]) == (pytest.approx(3.5 / 3), "holds")
     # Gains of 2, 2 and 2.5 by seed: mean 2.17, t interval 2.17 ± 4.30 · 0.29 / √3.
     assert dropout["ours"] == pytest.approx(13 / 6)
     assert dropout["high"] - dropout["ours"] == pytest.approx(4.302653 / 6, rel=1e-5)

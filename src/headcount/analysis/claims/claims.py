@@ -184,8 +184,10 @@ def _read(path: Path) -> pd.DataFrame:
     """Return our rows of a file with its keys. The numbers of a JSON file are one row."""
     if path.name == RUN_FILE:
         run = read_run(path)
-        plain = {"method", "heads"}.issuperset(run.model_dump(exclude_defaults=True))
-        rows = pd.DataFrame([{"method": run.method, "masked": run.heads or 0, "plain": plain}])
+        own = run.model_dump(exclude_defaults=True).keys() - {"method", "heads"}
+        facts = {"method": run.method, "masked": run.heads or 0, "plain": not own}
+        facts |= {"alike": own <= {"dropout"}, "dropout": run.model_dump().get("dropout")}
+        rows = pd.DataFrame([facts]).astype({"dropout": float})
     elif path.suffix == ".json":
         facts = read_json(path).items()
         rows = pd.DataFrame([{key: value for key, value in facts if isinstance(value, int)}])

@@ -234,9 +234,9 @@ def parameter_share(speed: pd.DataFrame) -> pd.DataFrame:
     return exact(both, (1 - both["parameters_few"] / both["parameters"]) / gone)
 
 
-def run_gain(rows: pd.DataFrame, pattern: str) -> pd.DataFrame:
-    """Return the scores of runs whose name matches a pattern, minus the baseline's."""
-    others = rows[rows["run"].str.fullmatch(pattern)]
-    both = others.merge(rows[rows["run"] == BASE], on=[key for key in TEST if key != "run"])
-    gain = both["score_x"] - both["score_y"]
-    return both.rename(columns={"run_x": "run"}).assign(value=gain)
+def run_gain(bleu: pd.DataFrame, trained: pd.DataFrame, run: str, control: str) -> pd.DataFrame:
+    """Return the scores of runs with some settings minus those of runs with other settings."""
+    rows = bleu.merge(trained, on=MODEL)
+    keys = [key for key in TEST if key != "run" and key in rows]
+    both = rows.query(run).merge(rows.query(control), on=keys)
+    return both.rename(columns={"run_x": "run"}).assign(value=both["score_x"] - both["score_y"])

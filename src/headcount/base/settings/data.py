@@ -24,8 +24,8 @@ class SyntheticSettings(Section):
     """Sentence pairs of the test set."""
     variation: float = Field(0.0, ge=0, le=0.5)
     """Chance that a target word is a synonym, and that a phrase stands in its other order."""
-    order: Literal["far", "near"] = "far"
-    """Order of target words: far from the source's, with verbs last, or near it."""
+    variety: Literal["far", "near"] = "far"
+    """Language of the target: far from the source's order, with verbs last, or small and near it."""
 
 
 class LetterSettings(Section):

@@ -83,17 +83,15 @@ class Realiser:
         self,
         lexicon: Lexicon,
         rules: Mapping[str, Any],
-        order: str = "far",
         happens: Callable[[], bool] = bool,
     ) -> None:
-        """`rules`: suffixes, prefixes and orders of corpus.yaml. `order`: far or near.
+        """`rules`: suffixes, prefixes and orders of corpus.yaml.
 
         `happens` decides for a target word whether its synonym stands there, and for a phrase
         whether it has its other order.
         """
         self._lexicon = lexicon
         self._rules = rules
-        self._order = f"{order}_order"
         self._happens = happens
 
     def sentence(self, main: Clause) -> Sentence:
@@ -107,7 +105,7 @@ class Realiser:
             parts["subordinate"] = [self._clause(main.subordinate, verb)]
         whole = _Phrase("sentence", parts)
         source = [n for n in self._arranged(whole, "source_order") if n.form]
-        target = [n for n in self._arranged(whole, self._order) if n.translation]
+        target = [n for n in self._arranged(whole, "target_order") if n.translation]
         places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
         return Sentence(
             tuple(node.form for node in source),
@@ -135,7 +133,8 @@ class Realiser:
             if adverb := getattr(clause, name):
                 parts[name] = [self._node(adverb, "advmod", verb)]
         if clause.subject:
-            parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
+            case = self._rules["subject_case"][clause.tense]
+            parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, case)]
         if clause.tense == "future":
             parts["auxiliary"] = [self._only("auxiliary", "aux", verb)]
         if clause.object:
@@ -199,8 +198,8 @@ class Realiser:
 
     def _arranged(self, phrase: _Phrase, order: str) -> list[_Node]:
         names, nodes = self._rules[order][phrase.kind], []
-        if order == self._order and self._happens():
-            names = self._rules[f"{order}_varied"].get(phrase.kind, names)
+        if order == "target_order" and self._happens():
+            names = self._rules["varied_order"].get(phrase.kind, names)
         for part in (part for name in names for part in phrase.parts.get(name, ())):
             nodes += [part] if isinstance(part, _Node) else self._arranged(part, order)
         return nodes
@@ -219,7 +218,7 @@ def generate(
     split: str = "train",
     without: Set[tuple[str, ...]] = frozenset(),
     variation: float = 0.0,
-    order: str = "far",
+    variety: str = "far",
 ) -> list[Sentence]:
     """Return `count` sentences of a split, without the source sentences `without`.
 
@@ -227,11 +226,11 @@ def generate(
     sentences on the `variation` of the target.
     """
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    chances = rules()["chances"] | rules().get(f"{order}_chances", {})
-    grammar = Grammar(lexicon(), rules() | {"chances": chances}, Random(f"{seed} {split}"))
+    words, own = lexicon(variety), rules(variety)
+    grammar = Grammar(words, own, Random(f"{seed} {split}"))
     varied = Random(f"{seed} {split} variation")
-    realiser = Realiser(lexicon(), rules(), order, lambda: varied.random() < variation)
-    length = rules()["length"]
+    realiser = Realiser(words, own, lambda: varied.random() < variation)
+    length = own["length"]
     sentences: list[Sentence] = []
     while len(sentences) < count:
         sentence = realiser.sentence(grammar.derivation())
@@ -247,13 +246,13 @@ def generate_splits(
     dev_pairs: int,
     test_pairs: int,
     variation: float = 0.0,
-    order: str = "far",
+    variety: str = "far",
 ) -> dict[str, list[Sentence]]:
     """Return all splits, no source sentence in two of them. Train is drawn last."""
     splits: dict[str, list[Sentence]] = {}
     held_out: set[tuple[str, ...]] = set()
     for name, count in (("test", test_pairs), ("dev", dev_pairs), ("train", train_pairs)):
-        splits[name] = generate(seed, count, name, held_out, variation, order)
+        splits[name] = generate(seed, count, name, held_out, variation, variety)
         held_out |= {sentence.source for sentence in splits[name]}
     return {name: splits[name] for name in ("train", "dev", "test")}
 
@@ -289,12 +288,14 @@ def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
 
 
 @cache
-def rules() -> dict[str, Any]:
-    """Return the rules in corpus.yaml."""
-    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+def rules(variety: str = "far") -> dict[str, Any]:
+    """Return the rules in corpus.yaml of a variety of the language."""
+    far = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    near = far.pop("near")
+    return far if variety == "far" else far | near | {"chances": far["chances"] | near["chances"]}
 
 
 @cache
-def lexicon() -> Lexicon:
-    """Return the words of the language, also pseudo-words."""
-    return read_lexicon(rules())
+def lexicon(variety: str = "far") -> Lexicon:
+    """Return the words of a variety of the language, also pseudo-words."""
+    return read_lexicon(rules(variety))

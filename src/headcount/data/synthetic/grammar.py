@@ -52,11 +52,15 @@ Lexicon = dict[str, Weighted]
 
 def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
     """Return the words that rules list and the words that they coin."""
-    listed = {name: _words(rules[name], *columns) for name, columns in rules["columns"].items()}
+    sizes = rules["sizes"]
+    listed = {
+        name: _words(rules[name][: sizes.get(name)], *columns)
+        for name, columns in rules["columns"].items()
+    }
     known = [*listed["nouns"], *listed["adjectives"]]
     roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
-    nouns = [*listed.pop("nouns"), *_coined("NOUN", rules["rare_nouns"], roots)]
-    names = _coined("PROPN", rules["names"], roots)
+    nouns = [*listed.pop("nouns"), *_coined("NOUN", rules["rare_nouns"], sizes["rare_nouns"], roots)]
+    names = _coined("PROPN", rules["names"], sizes["names"], roots)
     nouns = _with_synonyms(nouns, roots)
     for name in rules["synonyms"]:
         words = _with_synonyms(listed[name], roots)
@@ -93,10 +97,10 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
         yield root
 
 
-def _coined(upos: str, rules: Mapping[str, Any], roots: Iterator[str]) -> list[Word]:
-    """Return words of roots and endings. Words with a plural have the root alone in the target."""
+def _coined(upos: str, rules: Mapping[str, Any], count: int, roots: Iterator[str]) -> list[Word]:
+    """Return `count` words of roots and endings. Words with a plural have the root alone in the target."""
     words = []
-    endings = islice(cycle(rules["endings"]), rules["count"])
+    endings = islice(cycle(rules["endings"]), count)
     for (ending, gender, animacy), root in zip(endings, roots, strict=False):
         forms, stem = {"singular": root + ending}, root
         if "plural" in rules:
