@@ -19,7 +19,11 @@ enc_self,0,1,share,0.96,1,192,200
 
 @pytest.fixture
 def table(tmp_path):
-    scores = {"baseline-d0": (30, 31, 32), "baseline": (32, 33, 34.5), "random-6-d0": (31, 32, 33.5)}
+    scores = {
+        "baseline-d0": (30, 31, 32),
+        "baseline": (32, 33, 34.5),
+        "random-6-d0": (31, 32, 33.5),
+    }
     rows = ["pair,run,seed,test_set,metric,score"]
     for run, by_seed in scores.items():
         rows += [f"a.x-y,{run},{seed},t,bleu,{score}" for seed, score in enumerate(by_seed, 1)]

@@ -90,7 +90,7 @@ def rules(**outputs: list[str]):
 def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
     module = load(monkeypatch, "plan.jobs")
     change(plan, runs=[TWO_HEADS, BASELINE, IMPT])
-    plan.layout = replace(plan.layout, seeds=[3, 1], measured=[3])
+    plan.layout = replace(plan.layout, seeds=[3], more_seeds={"baseline": [1]})
     of_run = ["pair", "run", "seed"]
     known = rules(train=of_run, masking=of_run, gates=of_run, importance=of_run, segment=["pair"])
     known += rules(bleu=["phase", *of_run], translate=["phase", *of_run, "test"], report=[])
@@ -100,13 +100,14 @@ def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
     values = module.values_by_rule(known, jobs)
     runs = {"baseline-h2", "baseline", "impt-6"}
     assert values["train"] == {"pair": {"synthetic_near.en-art"}, "run": runs, "seed": {1, 3}}
-    assert values["importance"] == values["train"] | {"seed": {3}}  # measured_seeds
+    assert values["importance"] == values["train"] | {"seed": {3}}  # more_seeds are trained alone
+    trained = [(*v["run"], *v["seed"]) for n, v in jobs if n == "train"]
+    assert trained == [("baseline-h2", 3), ("baseline", 3, 1), ("impt-6", 3)]
     assert values["masking"]["run"] == {"baseline", "impt-6"}  # with as many heads
     assert values["text"] == {"pair": {"synthetic_near.en-art"}, "split": {"train", "dev", "test"}}
-    assert {tuple(v["phase"]): len(v["run"]) for n, v in jobs if n == "translate"} == {
-        ("train",): 3,
-        ("prune",): len(plan.pruned),
-    }
+    phases = [phase for n, v in jobs if n == "translate" for phase in v["phase"]]
+    assert phases == ["train"] * 3 + ["prune"] * len(plan.pruned)
+    assert [n for n, _ in jobs].count("text") == 1  # a rule without runs
     assert values["bleu"]["run"] == runs | {*plan.pruned}
     for name in ("entailment", "segment"):
         assert values[name] == {"pair": set()} and name not in dict(jobs)
@@ -281,9 +282,7 @@ def pruning(monkeypatch, tmp_path):
     def read(text: str = PRUNED):
         (tmp_path / "mine.yaml").write_text(text)
         settings = load_experiment("mine", tmp_path)
-        layout = load(monkeypatch, "plan.layout").Layout(
-            "mine", settings.pairs, settings.seeds, settings.seeds
-        )
+        layout = load(monkeypatch, "plan.layout").Layout("mine", settings.pairs, settings.seeds)
         return load(monkeypatch, "plan.pruning").Pruning(layout, settings)
 
     return read

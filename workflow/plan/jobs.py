@@ -26,9 +26,10 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
             phases = {"train": plan.runs, "prune": plan.pruned}
         owners = product(pairs.get(rule.name, plan.settings.pairs), phases.items())
         for pair, (phase, own) in owners:
-            values = _values(plan, pair, names) | {"pair": [pair], "phase": [phase], "run": own}
-            values["seed"] = plan.layout.seeds_of(phase)
-            yield rule.name, {name: values[name] for name in names}
+            values = _values(plan, pair, names) | {"pair": [pair], "phase": [phase]}
+            for run in own if "run" in names else [""]:
+                values |= {"run": [run], "seed": plan.layout.seeds_of(phase, run)}
+                yield rule.name, {name: values[name] for name in names}
 
 
 def values_by_rule(

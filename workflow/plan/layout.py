@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class Layout:
     experiment: str
     pairs: Sequence[str]
     seeds: Sequence[int]
-    measured: Sequence[int]  # seeds of all phases but training
+    more_seeds: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of some trainings
 
     @property
     def results(self) -> str:
@@ -41,12 +41,16 @@ class Layout:
 
     def folders(self, phase: str, runs: Iterable[str]) -> list[tuple[str, str]]:
         """Return pair and folder of a phase's files of every run, by pair, run and seed."""
-        owners = product(self.pairs, runs, self.seeds_of(phase))
-        return [(pair, self.run(phase, pair, run, seed)) for pair, run, seed in owners]
+        owners = product(self.pairs, runs)
+        return [
+            (pair, self.run(phase, pair, run, seed))
+            for pair, run in owners
+            for seed in self.seeds_of(phase, run)
+        ]
 
-    def seeds_of(self, phase: str) -> Sequence[int]:
-        """Return the seeds of the runs in a phase."""
-        return self.seeds if phase == "train" else self.measured
+    def seeds_of(self, phase: str, run: str) -> Sequence[int]:
+        """Return the seeds of a run in a phase."""
+        return [*self.seeds, *(self.more_seeds.get(run, ()) if phase == "train" else ())]
 
     def text(self, pair: str = "{pair}") -> str:
         """Return the folder of a pair's cleaned text."""

@@ -46,8 +46,8 @@ class Plan:
         self.settings: Experiment = load_experiment(name, CONFIG)
         self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
         self.raw = Raw(self.settings.roles.trees, self.corpora)
-        measured = self.settings.measured_seeds or self.settings.seeds
-        self.layout = Layout(name, self.settings.pairs, self.settings.seeds, measured)
+        more = dict.fromkeys(labels(self.settings.more_seeds_of), self.settings.more_seeds)
+        self.layout = Layout(name, self.settings.pairs, self.settings.seeds, more)
         self.classifiers = Classifiers(self.layout, self.settings)
         self.imported = Imported(self.settings, self.corpora)
         self._own = OwnFiles(dry)

@@ -25,7 +25,7 @@ class SyntheticSettings(Section):
     variation: float = Field(0.0, ge=0, le=0.5)
     """Chance that a target word is a synonym, and that a phrase stands in its other order."""
     variety: Literal["far", "near"] = "far"
-    """Language of the target: far from the source's order, with verbs last, or small and near it."""
+    """Language of the target: verbs last and far from the source, or small and near it."""
 
 
 class LetterSettings(Section):

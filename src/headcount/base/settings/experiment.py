@@ -67,14 +67,16 @@ class Experiment(Section):
     where `classifiers` has models."""
     seeds: Annotated[list[Seed], AfterValidator(each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
-    measured_seeds: Annotated[list[Seed], AfterValidator(each_once)] = []
-    """Those of `seeds` whose models are measured, masked, ablated and pruned, too; empty: all."""
+    more_seeds: Annotated[list[Seed], AfterValidator(each_once)] = []
+    """Further seeds of the runs in `more_seeds_of`, whose models are only translated and scored."""
     resources: Resources = Resources()
     text: TextSettings = TextSettings()
     bpe: BpeSettings = BpeSettings()
     model: ExperimentModel = ExperimentModel()
     runs: Runs = Field(["baseline"], min_length=1)
     """Training runs, for every pair and seed: `baseline`, or a mapping (keys below)."""
+    more_seeds_of: Runs = []
+    """Those of `runs` that are trained with `more_seeds`, too."""
     pruned: PrunedRuns = []
     """Pruned runs, for every pair and seed: mappings (keys below). Every scope and start needs its
     control, λ = 0."""
@@ -116,8 +118,10 @@ class Experiment(Section):
     def _faults(self) -> Faults:
         heads, table = self.model.grid, self.model.position_table or float("inf")
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
-        strange = {*self.measured_seeds} - {*self.seeds}
-        yield f"measured_seeds: {sorted(strange)}: expected some of seeds", strange
+        twice = sorted({*self.more_seeds} & {*self.seeds})
+        yield f"more_seeds: {twice}: expected seeds that are not in seeds", twice
+        strange = labels([run for run in self.more_seeds_of if run not in self.runs])
+        yield f"more_seeds_of: {strange}: expected some of runs", strange
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table

@@ -59,7 +59,10 @@ def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
     }
     known = [*listed["nouns"], *listed["adjectives"]]
     roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
-    nouns = [*listed.pop("nouns"), *_coined("NOUN", rules["rare_nouns"], sizes["rare_nouns"], roots)]
+    nouns = [
+        *listed.pop("nouns"),
+        *_coined("NOUN", rules["rare_nouns"], sizes["rare_nouns"], roots),
+    ]
     names = _coined("PROPN", rules["names"], sizes["names"], roots)
     nouns = _with_synonyms(nouns, roots)
     for name in rules["synonyms"]:
@@ -98,7 +101,7 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
 
 
 def _coined(upos: str, rules: Mapping[str, Any], count: int, roots: Iterator[str]) -> list[Word]:
-    """Return `count` words of roots and endings. Words with a plural have the root alone in the target."""
+    """Return `count` words of roots and endings. Those with a plural keep the root in the target."""
     words = []
     endings = islice(cycle(rules["endings"]), count)
     for (ending, gender, animacy), root in zip(endings, roots, strict=False):
