@@ -161,7 +161,7 @@ def test_a_comparison_is_made_where_there_is_something_to_compare(
 def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
     """The order of tables and figures."""
     plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"])
-    plan.layout = replace(plan.layout, seeds=[3, 1], measured=[3, 1])
+    plan.layout = replace(plan.layout, seeds=[3, 1])
     change(plan, runs=[BASELINE, IMPT])
     (headmask,) = (chapter for chapter in chapters() if chapter.name == "headmask")
     files = chapters_of(monkeypatch, plan).inputs(headmask)
@@ -186,7 +186,7 @@ def test_a_scratch_run_has_the_dropout_of_its_start(plan, monkeypatch):
     change(plan, runs=[BASELINE, dropped], pruned=scratch)
     plan.pruning = load(monkeypatch, "plan.pruning").Pruning(plan.layout, plan.settings)
     flags = [plan.scratch_flags({"run": run.label}) for run in scratch]
-    assert [f[f.index("--dropout") + 1] for f in flags] == ["0.2", "0.0"]
+    assert [f[f.index("--dropout") + 1] for f in flags] == ["0.2", "0.1"]
 
 
 ABLATION = """

@@ -101,7 +101,7 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
 
 
 def _coined(upos: str, rules: Mapping[str, Any], count: int, roots: Iterator[str]) -> list[Word]:
-    """Return `count` words of roots and endings. Those with a plural keep the root in the target."""
+    """Return `count` words of roots and endings. Those with a plural keep the root alone."""
     words = []
     endings = islice(cycle(rules["endings"]), count)
     for (ending, gender, animacy), root in zip(endings, roots, strict=False):
