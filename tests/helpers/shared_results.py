@@ -13,8 +13,8 @@ RUN = "results/quickstart/train/synthetic_near.en-art/baseline"
 SMALLER = (
     ("updates: 150", "updates: 60"),
     ("runs: [baseline, {method: baseline, attention_heads: 1}]\n", ""),
-    ("lambda: 0.3}", "lambda: 0.03}"),
-    ("\nbpe:", "  - {method: gates, lambda: [0, 0.03], from: none}\n\nbpe:"),
+    ("lambda: 0.3}", "lambda: 0.015}"),
+    ("\nbpe:", "  - {method: gates, lambda: [0, 0.015], from: none}\n\nbpe:"),
     ("  draws: 1\n  sentences: 20", "  draws: 1\n  sentences: 6"),
     ("  repeats: 2\n  batch_sizes: [1, 4]", "  repeats: 1\n  batch_sizes: [4]"),
 )
@@ -22,7 +22,7 @@ SMALLER = (
 
 NAMES = (
     ("synthetic_tiny.en-art", "synthetic_near.en-art"),
-    ("lambda: [0, 0.3]", "lambda: [0, 0.03]"),
+    ("lambda: [0, 0.3]", "lambda: [0, 0.015]"),
     ("heads: 3", "heads: 8"),
     ("  beam: 2\n", ""),
 )

@@ -165,7 +165,7 @@ def test_every_command_that_is_tried_is_printed():
 def test_as_printed(project, command, words, made):
     if made:
         (project.folder / made).unlink(missing_ok=True)
-    command = command.replace("--keep 43", "--keep 20")  # the small model has 32 heads
+    command = command.replace("--keep 38", "--keep 20")  # the small model has 32 heads
     assert words in project.shell(command)
     assert made is None or (project.folder / made).stat().st_size > 0
 

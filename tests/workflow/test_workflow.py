@@ -132,7 +132,7 @@ def test_pruned_models_from_real_runs(origin):
     """The heads of each model are those of its list, and controls have as many."""
     pruned = origin.folder / RESULTS / "prune/synthetic_near.en-art"
     kept = {}
-    gates, subset = "gates-all-l0.03", "subset-all-k6"
+    gates, subset = "gates-all-l0.015", "subset-all-k6"
     for run in (gates, f"scratch-{gates}", f"ranked-{gates}", subset):
         folder = pruned / run / "seed1"
         heads = rows(folder / "heads.csv")
@@ -179,7 +179,7 @@ def test_f42_cores_change_no_command(project):
 
 LAMBDA = ("gates", "translate", "bleu", "untuned_masking", "speed", "pruned_roles")
 PRUNED = (r"pruned:\n(  - .*\n)+", "")
-MORE = (r"lambda: \[0, 0.03\]\}", "lambda: [0, 0.03, 0.2]}")
+MORE = (r"lambda: \[0, 0.015\]\}", "lambda: [0, 0.015, 0.2]}")
 TRADED = (("updates: 60", "updates: 70"), ("dev_interval: 50", "dev_interval: 20"))
 TRADED += (("warmup_updates: 20", "warmup_updates: 50"),)
 

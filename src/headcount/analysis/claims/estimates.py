@@ -235,7 +235,7 @@ def parameter_share(speed: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_gain(bleu: pd.DataFrame, trained: pd.DataFrame, run: str, control: str) -> pd.DataFrame:
-    """Return the scores of runs with some settings minus those of runs with other settings."""
+    """Return scores of runs with some settings minus scores of runs with other settings."""
     rows = bleu.merge(trained, on=MODEL)
     keys = [key for key in TEST if key != "run" and key in rows]
     both = rows.query(run).merge(rows.query(control), on=keys)
