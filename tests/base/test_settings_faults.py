@@ -122,6 +122,9 @@ runs: [{method: random, share: 101%}]               | 2 runs[0]         |
 runs: [{method: importance, heads: 6, rest: 3}]     | 2 runs[0].rest    | now cooldown_updates
 runs:;  - {method: importance, heads: 6, held: [9]} | 3 runs[0].held    | now warmup_mask_updates
 bpe: {unspaced: jieba}                              | 2 bpe.unspaced    | now unsegmented_scripts
+more_seeds: [2]                                     | 2 more_seeds      | more_seeds_of
+more_seeds: [1];more_seeds_of: [baseline]           | 2 more_seeds      | [1]
+more_seeds: [2];more_seeds_of: [{method: random, heads: 4}] | 3 more_seeds_of | random-4
 ablation: {runs: [base]}                            | 2 ablation.runs   | nearest: baseline
 ablation: {runs: [{method: baseline}]}              | 2 ablation.runs[0] |
 ablation: {updates: [3]}                            | 2 ablation.updates |

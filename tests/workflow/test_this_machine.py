@@ -186,10 +186,10 @@ def asked(limits: dict, name: str) -> list[int]:
 
 
 def test_parameters_of_quickstart_by_hand(machine):
-    """2 + 2 layers, width 96, inside 192: 6 attentions of 4 matrices; 4 times two; 500 pieces."""
-    attention, inner, pieces = 6 * 4 * 96**2, 4 * 2 * 96 * 192, 500 * 96
+    """6 attentions of 4 matrices, 8 heads of 12; 2 + 2 layers, width 64, inside 192; 1,000 pieces."""
+    attention, inner, pieces = 6 * 4 * 64 * 96, 4 * 2 * 64 * 192, 1000 * 64
     settings = load_experiment("quickstart", Path("config"))
-    assert machine.parameters(settings) == attention + inner + pieces == 416_640
+    assert machine.parameters(settings) == attention + inner + pieces == 309_760
 
 
 def test_jobs_ask_for_more_than_was_measured(machine, plan):

@@ -44,13 +44,14 @@ def phenomena_table(evidence: Evidence) -> pd.DataFrame:
     for item in phenomena().values():
         claim = item.as_claim()
         numbers = measure(claim, evidence)
-        if item.any and "part" in numbers:
+        parts = numbers["part"].nunique() if item.any and "part" in numbers else 1
+        if parts > 1:
             best = numbers.groupby("part")["value"].mean().idxmax()
             numbers = numbers[numbers["part"] == best].drop(columns="part")
         decision = None if numbers.empty else decide(numbers, claim.test)
         if decision is None:
             continue
-        sure = decision["sure"] or decision["p"] < ALPHA
+        sure = (decision["sure"] and parts == 1) or decision["p"] * parts < ALPHA
         verdict = (HOLDS if decision["holds"] else FAILS) if sure else UNDECIDED
         ours = dict(zip(["ours", "low", "high"], (decision[name] for name in BOUNDS), strict=True))
         limit = f"{decision['side']} {decision['limit']:g}"

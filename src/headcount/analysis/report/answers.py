@@ -41,8 +41,9 @@ def headlines(folder: Path) -> dict[str, Any]:
         return {}
     ends = [f"{r.ours:.2f} ({r.low:.2f} to {r.high:.2f})" for r in table.itertuples()]
     rows = table.fillna("").assign(numbers=list(map(minus, ends))).to_dict("records")
+    counted = table.dropna(subset="paper")  # others are for comparison
     generated = bool(table["pairs"].str.contains("synthetic").all())
-    return {"rows": rows, "counts": Counter(table["holds"]), "generated": generated}
+    return {"rows": rows, "counts": Counter(counted["holds"]), "generated": generated}
 
 
 def _numbers(row: Any) -> str:

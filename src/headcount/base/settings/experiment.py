@@ -120,6 +120,8 @@ class Experiment(Section):
         yield "pairs: expected some, or models", not (self.pairs or self.classifiers.models)
         twice = sorted({*self.more_seeds} & {*self.seeds})
         yield f"more_seeds: {twice}: expected seeds that are not in seeds", twice
+        one = bool(self.more_seeds) != bool(self.more_seeds_of)
+        yield "more_seeds: expected more_seeds_of too, and the reverse", one
         strange = labels([run for run in self.more_seeds_of if run not in self.runs])
         yield f"more_seeds_of: {strange}: expected some of runs", strange
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
