@@ -186,7 +186,7 @@ def asked(limits: dict, name: str) -> list[int]:
 
 
 def test_parameters_of_quickstart_by_hand(machine):
-    """6 attentions of 4 matrices, 8 heads of 12; 2 + 2 layers, width 64, inside 192; 1,000 pieces."""
+    """6 attentions, 4 matrices, 8 heads of 12; 2 + 2 layers, width 64, inside 192; 1,000 pieces."""
     attention, inner, pieces = 6 * 4 * 64 * 96, 4 * 2 * 64 * 192, 1000 * 64
     settings = load_experiment("quickstart", Path("config"))
     assert machine.parameters(settings) == attention + inner + pieces == 309_760
@@ -246,12 +246,12 @@ def test_every_process_of_a_training_has_a_task_with_its_memory_and_gpu(machine,
 
 
 def test_guesses_are_shares_of_a_training(estimate, plan, monkeypatch, tmp_path):
-    """6 operations for a parameter and a token: 6 · 513,792 · 1,000 tokens in 1,000 updates."""
+    """6 operations for a parameter and a token: 6 · 309,760 · 600 tokens in 900 updates."""
     monkeypatch.chdir(tmp_path)  # no job has run here
-    training = 6 * 513_792 * 1000 * 1000 / 1e10
+    training = 6 * 309_760 * 600 * 900 / 1e10
     seconds = estimate.seconds_by_rule(plan, ["gates", "masking", "bleu"], 1e10)
     updates = plan.settings.gates.updates
-    assert seconds["gates"] == pytest.approx(estimate.START + training * updates / 1000)
+    assert seconds["gates"] == pytest.approx(estimate.START + training * updates / 900)
     share = estimate.SHARES["masking"]
     assert seconds["masking"] == pytest.approx(estimate.START + training * share)
     assert seconds["bleu"] == estimate.START
