@@ -118,7 +118,7 @@ def test_jobs_are_the_values_of_the_wildcards_of_every_rule(plan, monkeypatch):
 def test_outputs_have_the_files_of_runs_that_they_compare(plan, monkeypatch):
     """HeadMask has no runs with other heads; `general` shows them beside the baseline."""
     change(plan, runs=[TWO_HEADS, BASELINE])
-    plan.layout = replace(plan.layout, seeds=[1])
+    plan.layout = replace(plan.layout, seeds=[1], more_seeds={})
     trained = "results/quickstart/train/synthetic_near.en-art/{}/seed1/{}"
     scores = [trained.format(run, "bleu.json") for run in ("baseline-h2", "baseline")]
     models = [trained.format(run, "model/model.json") for run in ("baseline-h2", "baseline")]
@@ -161,7 +161,7 @@ def test_a_comparison_is_made_where_there_is_something_to_compare(
 def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
     """The order of tables and figures."""
     plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"])
-    plan.layout = replace(plan.layout, seeds=[3, 1])
+    plan.layout = replace(plan.layout, seeds=[3, 1], more_seeds={})
     change(plan, runs=[BASELINE, IMPT])
     (headmask,) = (chapter for chapter in chapters() if chapter.name == "headmask")
     files = chapters_of(monkeypatch, plan).inputs(headmask)
