@@ -52,7 +52,7 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
     for old, new in SMALLER + NAMES:
         copy.change("config/quickstart.yaml", old, new)
     pairs = "train_pairs: {}, dev_pairs: {}, test_pairs: {}"
-    copy.change("config/corpora.yaml", pairs.format(2500, 1000, 1000), pairs.format(600, 20, 20))
+    copy.change("config/corpora.yaml", pairs.format(30000, 1000, 1000), pairs.format(600, 20, 20))
 
 
 def leave_figures_empty(copy: ProjectCopy) -> None:
