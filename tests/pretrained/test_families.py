@@ -109,10 +109,10 @@ def test_pieces_know_where_they_begin(case):
     line = "réma köldo  Ærsun on"
     for segmenter in case.pair.segmenters():
         placed = segmenter.placed(line)
-        assert [piece for piece, _ in placed] == segmenter.pieces(line)
-        text = [(piece, at) for piece, at in placed if piece not in segmenter._special]
-        for number, (_, at) in enumerate(text):
-            ids = segmenter.vocabulary.ids(piece for piece, _ in text[:number])
+        text, (before, after) = [piece for piece, _ in placed], segmenter.marks
+        assert [*before, *text, *after] == segmenter.pieces(line)
+        for number, (_, at) in enumerate(placed):
+            ids = segmenter.vocabulary.ids(text[:number])
             assert "".join(segmenter.decode(ids).split()) == "".join(line[:at].split())
         assert [at for _, at in placed] == sorted(at for _, at in placed)
         assert placed[-1][1] <= len(line)
