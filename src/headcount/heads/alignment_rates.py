@@ -56,12 +56,15 @@ class LinkedText:
     def numbers(self, indices: list[int], step: str) -> tuple[Tensor, Tensor]:
         """Return the words of queries [b, q] and keys [b, k]. Special keys follow all words."""
         pairs = [self.pairs[i] for i in indices]
-        (before, after), (prefix, _) = self._marks
-        first = max(len(pair.source) for pair in pairs)
+        (before, after), (prefix, suffix) = self._marks
+        first = self.longest(indices)[1]
         special = range(first, first + len(before) + len(after) + 1)
         start, end = special[: len(before)], special[len(before) :]
         keys = [[*start, *word_numbers(list(map(len, p.source))), *end] for p in pairs]
-        queries = [query_numbers(list(map(len, p.target)), len(prefix), step) for p in pairs]
+        queries = [
+            query_numbers(list(map(len, p.target)), len(prefix), step) + [OUTSIDE] * len(suffix)
+            for p in pairs
+        ]
         return _padded(queries, OUTSIDE), _padded(keys, OUTSIDE)
 
     def gold(self, indices: list[int], words: str, shape: tuple[int, int]) -> list[Tensor]:
@@ -80,8 +83,12 @@ class LinkedText:
 
     def whole(self, weights: Tensor, indices: list[int]) -> Tensor:
         """Return weights [b, h, v, w] with rows for all target words, also those without pieces."""
-        longest = max(len(self.pairs[index].target) for index in indices)
-        return functional.pad(weights, (0, 0, 0, longest - weights.shape[2]))
+        return functional.pad(weights, (0, 0, 0, self.longest(indices)[0] - weights.shape[2]))
+
+    def longest(self, indices: list[int]) -> tuple[int, int]:
+        """Return the most words of a target, and of a source, in a batch."""
+        pairs = [self.pairs[index] for index in indices]
+        return max(len(pair.target) for pair in pairs), max(len(pair.source) for pair in pairs)
 
     def diagonal(self, indices: list[int], shape: tuple[int, int]) -> Tensor:
         """Return weights [b, 1, v, w] that are largest at the word in the same place."""
@@ -101,7 +108,8 @@ def _ids(side: AnySegmenter, texts: list[list[list[str]]]) -> list[list[int]]:
 
 def _is_text(word: list[str]) -> bool:
     """Return True unless the pieces of a word are only punctuation."""
-    return any(letter.isalnum() for piece in word for letter in restore(piece).lstrip("▁Ġ"))
+    letters = [letter for piece in word for letter in restore(piece).lstrip("▁Ġ")]
+    return not letters or any(letter.isalnum() for letter in letters)
 
 
 def _padded(rows: list[list[int]], value: int) -> Tensor:
@@ -128,7 +136,8 @@ def count_links(
     device = first_device(model)
     with watch_attention(model.eval(), keep):
         for batch in in_order(text.ids, budget, device):
-            layers.clear()
+            sizes = (*batch.tgt_in.shape, batch.src.shape[1])
+            layers[:] = [torch.zeros(sizes[0], 0, *sizes[1:], device=device)]  # pruned completely
             model.decode(batch.tgt_in, model.encode(batch.src))
             heads = torch.cat(layers, 1)
             for step in STEPS:
@@ -140,22 +149,25 @@ def count_links(
                     mixed = torch.einsum("sh,bhvw->bsvw", mixtures[case].to(by_word), by_word)
                     gold = text.gold(batch.indices, words, by_word.shape[2:])
                     weights = torch.cat([by_word, mixed, diagonal], 1)
-                    found = _judge(weights, *(part.to(device) for part in gold))
+                    gold = [part.to(device) for part in gold]
+                    found = _judge(weights, text.longest(batch.indices)[1], *gold)
                     counts[case][:, batch.indices] = found.cpu().numpy()
             done(len(batch.indices))
     return counts
 
 
-def _judge(weights: Tensor, part: Tensor, sure: Tensor, possible: Tensor) -> Tensor:
-    """Return the counts of `count_links`, [systems, b, 4], of weights [b, s, v, w]."""
+def _judge(weights: Tensor, width: int, part: Tensor, sure: Tensor, possible: Tensor) -> Tensor:
+    """Return the counts of `count_links`, [systems, b, 4], of weights [b, s, v, w].
+
+    Keys from `width` are special.
+    """
     largest, where = weights.masked_fill(~part[:, None], 0).max(-1)
-    words = possible.shape[-1]
     at = where[..., None]
     hits = [
         side[:, None].expand(*weights.shape[:2], -1, -1).gather(-1, at)[..., 0] & (largest > 0)
         for side in (sure, possible)
     ]
-    linked = (largest > 0) & (where < words)
+    linked = (largest > 0) & (where < width)
     wanted = sure.sum((1, 2))[:, None].expand(weights.shape[:2])
     return torch.stack([*(side.sum(-1) for side in (*hits, linked)), wanted], -1).transpose(0, 1)
 
