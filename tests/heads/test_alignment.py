@@ -20,6 +20,7 @@ from headcount.heads.alignment_rates import (
     measure,
 )
 from headcount.heads.attention_map import all_weights
+from headcount.model.removal import remove_heads
 
 # Source: a b@@ c </s>, words a and bc. Target: x@@ y z, read after <s>, words xy and z.
 WEIGHTS = torch.tensor(
@@ -174,3 +175,12 @@ def test_heads_are_ranked_on_one_half_and_judged_on_the_other():
     assert one["aer"].tolist() == first["aer"].tolist()
     known = frame.dropna(subset=["aer", "low"])
     assert (known["low"] <= known["aer"]).all() and (known["aer"] <= known["high"]).all()
+
+
+def test_a_model_without_cross_attention_has_the_diagonal_alone():
+    model = make_model()
+    kept = torch.tensor([float(head.kind != "dec_enc") for head in model.grid.heads()])
+    halves = [LinkedText(PAIRS, (SIDE, SIDE))] * 2
+    rows, best = measure(remove_heads(model, kept), [], halves, 100, abs)
+    assert [row[2] for row in rows] == ["diagonal"] * len(CASES)
+    assert best == {"layer": []}

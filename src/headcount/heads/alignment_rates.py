@@ -150,8 +150,8 @@ def count_links(
                     gold = text.gold(batch.indices, words, by_word.shape[2:])
                     weights = torch.cat([by_word, mixed, diagonal], 1)
                     gold = [part.to(device) for part in gold]
-                    found = _judge(weights, text.longest(batch.indices)[1], *gold)
-                    counts[case][:, batch.indices] = found.cpu().numpy()
+                    judged = _judge(weights, text.longest(batch.indices)[1], *gold)
+                    counts[case][:, batch.indices] = judged.cpu().numpy()
             done(len(batch.indices))
     return counts
 
@@ -251,7 +251,7 @@ def _mixtures(names: list[Head], order: np.ndarray) -> np.ndarray:
     """Return weights [s, h] of the heads in the mean of every layer and of the best heads."""
     layers = [[name.layer == layer for name in names] for layer in _layers(names)]
     best = [np.isin(np.arange(len(names)), order[:k]) for k in BEST if k <= len(names)]
-    chosen = np.array([*layers, *best], dtype=float).reshape(-1, len(names))
+    chosen = np.array([*layers, *best], dtype=float).reshape(len(layers + best), len(names))
     return chosen / chosen.sum(1, keepdims=True)
 
 

@@ -36,16 +36,17 @@ def alignment_uses(
 ) -> pd.DataFrame:
     """Return how alignment of the cross-attention heads goes with other measures, by run."""
     table = measures.pivot_table("value", [*RUN, *HEAD], "measure", sort=False)
+    table = table.reindex(columns=table.columns.union(["alignment"]))
     links = alignment.groupby(RUN)["links"].first()
     rows = []
     for run, heads in table.dropna(subset="alignment").groupby(RUN, sort=False):
         near = float((heads["alignment"] >= heads["alignment"].max() - NEAR).mean())
-        rows.append((*run, links[run], "near the best", len(heads), near))
+        rows.append((*run, links[run], "near the best", len(heads), near, *[np.nan] * 3))
         for name in filter(heads.__contains__, ("importance", "survival", "subset_survival")):
             both = heads[["alignment", name]].dropna()
             if len(both) > 2:
-                found = correlate(*both.to_numpy().T, ranks=True)
-                rows.append((*run, links[run], name, len(both), *found))
+                correlation = correlate(*both.to_numpy().T, ranks=True)
+                rows.append((*run, links[run], name, len(both), *correlation))
         rows += [(*run, links[run], *lost) for lost in _losses(table.loc[run], heads.loc[run])]
     columns = [*RUN, "links", "question", "heads", "value", "low", "high", "p"]
     return pd.DataFrame(rows, columns=columns)
