@@ -128,32 +128,34 @@ def count_links(
     systems = mixtures.shape[1] + mixtures.shape[2] + 1
     counts = np.zeros((len(CASES), systems, len(text.pairs), 4), dtype=np.int64)
     layers: list[Tensor] = []
-
-    def keep(kind: str, _: int, weights: Tensor) -> None:
-        if kind == "dec_enc":
-            layers.append(weights)
-
     device = first_device(model)
-    with watch_attention(model.eval(), keep):
+    mixtures = mixtures.to(device)
+    with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
         for batch in in_order(text.ids, budget, device):
             sizes = (*batch.tgt_in.shape, batch.src.shape[1])
-            layers[:] = [torch.zeros(sizes[0], 0, *sizes[1:], device=device)]  # pruned completely
+            layers[:] = [torch.zeros(sizes[0], 0, *sizes[1:], device=device)]  # if all are pruned
             model.decode(batch.tgt_in, model.encode(batch.src))
-            heads = torch.cat(layers, 1)
-            for step in STEPS:
-                numbers = [side.to(device) for side in text.numbers(batch.indices, step)]
-                by_word = text.whole(word_attention(heads, *numbers), batch.indices)
-                diagonal = text.diagonal(batch.indices, by_word.shape[2:]).to(device)
-                for words in WORDS:
-                    case = CASES.index((step, words))
-                    mixed = torch.einsum("sh,bhvw->bsvw", mixtures[case].to(by_word), by_word)
-                    gold = text.gold(batch.indices, words, by_word.shape[2:])
-                    weights = torch.cat([by_word, mixed, diagonal], 1)
-                    gold = [part.to(device) for part in gold]
-                    judged = _judge(weights, text.longest(batch.indices)[1], *gold)
-                    counts[case][:, batch.indices] = judged.cpu().numpy()
+            of_batch = _count(torch.cat(layers, 1), text, batch.indices, mixtures)
+            counts[:, :, batch.indices] = of_batch.cpu().numpy()
             done(len(batch.indices))
     return counts
+
+
+def _count(weights: Tensor, text: LinkedText, indices: list[int], mixtures: Tensor) -> Tensor:
+    """Return the counts of `count_links` for a batch, from weights [b, h, q, k]."""
+    device, width = weights.device, text.longest(indices)[1]
+    by_step = [
+        text.whole(word_attention(weights, *(n.to(device) for n in numbers)), indices)
+        for numbers in (text.numbers(indices, step) for step in STEPS)
+    ]
+    shape = by_step[0].shape[2:]
+    diagonal = text.diagonal(indices, shape).to(device)
+    gold = [[part.to(device) for part in text.gold(indices, words, shape)] for words in WORDS]
+    counts = []
+    for (of_step, of_words), mixture in zip(product(by_step, gold), mixtures, strict=True):
+        mixed = torch.einsum("sh,bhvw->bsvw", mixture, of_step)
+        counts.append(_judge(torch.cat([of_step, mixed, diagonal], 1), width, *of_words))
+    return torch.stack(counts)
 
 
 def _judge(weights: Tensor, width: int, part: Tensor, sure: Tensor, possible: Tensor) -> Tensor:
