@@ -39,6 +39,7 @@ BEST = (1, 2, 4)
 """Numbers of best heads whose mean is taken."""
 CASES = tuple(product(STEPS, WORDS))
 SAMPLES = 1000  # resamples of the sentences
+LONGEST = 400  # pieces of a sentence; longer ones are left out
 
 
 class LinkedText:
@@ -199,7 +200,7 @@ def write_alignment(
     `links`: a file of scripts/links.py. Heads of a pruned model have their addresses in the
     original. Raises UserError without two sentences with words, and without any link.
     """
-    pairs = [pair for pair in read_linked(links, settings.sentences) if pair.source and pair.target]
+    pairs = list(filter(_fits, read_linked(links, settings.sentences)))
     if len(pairs) < 2 or not any(one.possible for one in pairs):
         raise UserError(f"{links}: expected two sentences or more with links; check the links file")
     sides = pair.segmenters()
@@ -217,6 +218,11 @@ def write_alignment(
         facts |= {"seconds": round(time.perf_counter() - begun, 2), "provenance": origin}
         kind = [settings.links]
         write_result(out / "alignment.csv", COLUMNS, [kind + row for row in rows], facts)
+
+
+def _fits(pair: LinkedPair) -> bool:
+    """Return whether both sides have words, and no more pieces than models have positions for."""
+    return all(0 < sum(map(len, words)) <= LONGEST for words in (pair.source, pair.target))
 
 
 def measure(
