@@ -36,7 +36,7 @@ def alignment_uses(
 ) -> pd.DataFrame:
     """Return how alignment of the cross-attention heads goes with other measures, by run."""
     table = measures.pivot_table("value", [*RUN, *HEAD], "measure", sort=False)
-    table = table.reindex(columns=table.columns.union(["alignment"]))
+    table = table.reindex(columns=table.columns.union(["alignment"])).astype(float)
     links = alignment.groupby(RUN)["links"].first()
     rows = []
     for run, heads in table.dropna(subset="alignment").groupby(RUN, sort=False):
