@@ -13,7 +13,7 @@ from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.trees import Tree, align_trees
+from headcount.data.trees import Tree, align_trees, cut_tokens
 from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
 from headcount.model.transformer import Transformer
@@ -122,6 +122,8 @@ def test_marks_before_a_sentence(case):
     """Translations begin with the target's marks. Trees are refused where sources have marks."""
     src, tgt = case.pair.segmenters()
     assert bool(tgt.prefix) == (case.small.family not in ("marian", "pegasus", "mbart"))
+    (before, after), words = src.marks, cut_tokens(["the", "ma"], src)
+    assert [*before, *(piece for word in words for piece in word), *after] == src.pieces("the ma")
     tree = Tree("s", ["the", "ma"], [], "the ma")
     if case.small.family == "pegasus":
         assert align_trees([tree], src)[1]["sentences"] == 1
