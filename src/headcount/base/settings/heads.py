@@ -14,6 +14,7 @@ from headcount.base.settings.section import (
     Numbers,
     Percents,
     Section,
+    Threads,
     each_once,
     nearest,
 )
@@ -107,7 +108,18 @@ class RolesSettings(Batches):
     """A head is a rare-word head if this share of its largest weights is at the two rarest."""
 
 
-class AlignmentSettings(Batches):
+class SilverSettings(Section):
+    """Links between words that the outside command eflomal predicts."""
+
+    flag_prefix: ClassVar[str] = "alignment-"
+
+    silver_pairs: int = Field(100_000, ge=1)
+    """Training pairs, evenly spaced, from which eflomal learns `silver` links; all if fewer."""
+    threads: Threads = 1
+    """CPU threads of one job."""
+
+
+class AlignmentSettings(SilverSettings, Batches):
     """Alignment of words by cross-attention, on the first test set with links."""
 
     flag_prefix: ClassVar[str] = "alignment-"

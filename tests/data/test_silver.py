@@ -1,0 +1,86 @@
+"""Links that eflomal predicts: of two directions, between the words of the cleaned text."""
+
+import json
+import shutil
+import sysconfig
+
+import pytest
+from script_runner import run_script
+
+from headcount.data.silver import COMMAND, merge
+
+STAND_IN = """#!/bin/sh
+cp "$2" {folder}/asked.src
+cp "$4" {folder}/asked.tgt
+sed 's/.*/0-0 1-1/' "$2" > "$6"
+sed 's/.*/1-1 2-0/' "$2" > "$8"
+exit $(cat {folder}/code)
+"""
+INSTALLED = shutil.which(COMMAND, path=sysconfig.get_path("scripts"))
+
+
+@pytest.fixture
+def eflomal(monkeypatch, tmp_path):
+    """A command that links every sentence alike; what it was asked is kept."""
+    command = tmp_path / COMMAND
+    command.write_text(STAND_IN.format(folder=tmp_path))
+    command.chmod(0o755)
+    (tmp_path / "code").write_text("0")
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    return command
+
+
+def write(folder, split: str, src: list[str], tgt: list[str]) -> None:
+    for side, lines in (("src", src), ("tgt", tgt)):
+        (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines))
+
+
+def run(folder, *more: object) -> int:
+    out = folder / "test.silver.links"
+    return run_script("silver_links", ["--text", folder, "--test", "test", "--out", out, *more])
+
+
+def test_links_of_both_directions_are_sure_and_of_one_possible():
+    assert merge("0-0 1-2 10-3", "2-2 1-2 0-0") == "0-0 1-2 2p2 10p3"
+    assert merge("", "0-1") == "0p1" and merge("", "") == ""
+
+
+def test_eflomal_reads_words_of_training_and_test_text_alone(eflomal, tmp_path):
+    """Five training pairs, at most two: every third. The first of two references is read."""
+    write(tmp_path, "train", [f"S{n}, x" for n in range(5)], [f"t{n}" for n in range(5)])
+    write(tmp_path, "test", ["a  (dog) .", ""], ["ein „Hund“!\tein Tier", "leer"])
+    assert run(tmp_path, "--alignment-silver-pairs", 2) == 0
+    assert (tmp_path / "asked.src").read_text() == "S0 x\nS3 x\na dog .\n\n"
+    assert (tmp_path / "asked.tgt").read_text() == "t0\nt3\nein Hund\nleer\n"
+    assert (tmp_path / "test.silver.links").read_text() == "0p0 1-1 2p0\n" * 2
+    about = json.loads((tmp_path / "test.silver.json").read_text())
+    counts = {name: about[name] for name in ("sentences", "sure", "possible", "training_pairs")}
+    assert counts == {"sentences": 2, "sure": 2, "possible": 4, "training_pairs": 2}
+    assert about["provenance"]["settings"]["alignment"]["silver_pairs"] == 2
+    assert len(about["provenance"]["inputs"]) == 4
+
+
+def test_f53_a_missing_or_failing_eflomal_is_told(eflomal, tmp_path, capsys, monkeypatch):
+    write(tmp_path, "train", ["a"], ["b"])
+    write(tmp_path, "test", ["a"], ["b"])
+    (tmp_path / "code").write_text("9")
+    assert run(tmp_path) == 3 and "failed with 9" in capsys.readouterr().err
+    eflomal.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(tmp_path) == 3
+    assert "pip install -e '.[align]'" in capsys.readouterr().err
+    assert not (tmp_path / "test.silver.links").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not INSTALLED, reason="eflomal, of the extra `align`, is not installed")
+def test_the_real_eflomal_finds_words_that_stand_in_another_order(tmp_path):
+    """A verb goes last in translation: `v s o` becomes `S O V`, so the links are 0-2 1-0 2-1."""
+    verbs, names = ("v1", "v2", "v3"), [f"n{n}" for n in range(12)]
+    src = [f"{v} {a} {b}" for v in verbs for a in names for b in names if a != b]
+    tgt = [f"{b.upper()} {c.upper()} {a.upper()}" for a, b, c in map(str.split, src)]
+    write(tmp_path, "train", src, tgt)
+    write(tmp_path, "test", ["v2 n3 n7", "n5", ""], ["N3 N7 V2", "N5", ""])
+    assert run(tmp_path) == 0
+    links = (tmp_path / "test.silver.links").read_text().split("\n")
+    assert links == ["0-2 1-0 2-1", "0-0", "", ""]
