@@ -60,11 +60,13 @@ def _phase(plan: Plan, rule: Any) -> str:
 def _pairs(plan: Plan) -> Mapping[str, list[str]]:
     """Return the pairs, or corpora, of the rules that have not all pairs."""
     pairs, corpora = plan.settings.pairs, plan.classifiers.corpora
+    silver = plan.settings.alignment.links == "silver"
     return {
         "bpe": [] if plan.imported.name else pairs,
         "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
-        **dict.fromkeys(("alignment", "pruned_alignment"), plan.aligned()),
+        **dict.fromkeys(("alignment", "pruned_alignment", "silver_links"), plan.aligned()),
+        **dict.fromkeys(("silver_pieces", "silver_alignment"), [] if silver else plan.aligned()),
         "entailment": corpora,
         "fine_tune_classifier": corpora,
         "classifier_ablation": corpora,
@@ -91,6 +93,12 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
         "fine_tune_classifier": plan.classifiers.fine_tuned,
         "classifier_ablation": [*plan.classifiers.models],
     }
+
+
+def on_request(plan: Plan) -> set[str]:
+    """Return the rules whose files are made only where somebody asks for them."""
+    silver = plan.settings.alignment.links == "silver"
+    return {"silver_pieces", "silver_alignment", *["silver_links"] * (not silver)}
 
 
 CODE: dict[str, Any] = {}

@@ -125,9 +125,9 @@ class Plan:
         linked = [test for test in tests if known.linked(test, src, tgt)]
         return (linked or tests * (self.settings.alignment.links == "silver"))[:1]
 
-    def links(self, w: Wildcards) -> list[str]:
+    def links(self, w: Wildcards, kind: str = "") -> list[str]:
         """Return the file of links between the words of a pair's test set, cut into pieces."""
-        folder, kind = f"{self.layout.bpe(w['pair'])}/links", self.settings.alignment.links
+        folder, kind = f"{self.layout.bpe(w['pair'])}/links", kind or self.settings.alignment.links
         return [f"{folder}/{test}.{kind}.jsonl" for test in self.aligned_tests(w)]
 
     def aligned(self) -> list[str]:
