@@ -89,6 +89,18 @@ def test_alignment_is_measured_on_the_first_test_set_with_links(plan, monkeypatc
     assert plan.raw_links(wanted) == file
 
 
+def test_silver_links_are_made_where_they_are_asked_for(plan, monkeypatch):
+    module = load(monkeypatch, "plan.jobs")
+    assert "silver_links" in module.on_request(plan)
+    rule = SimpleNamespace(name="silver_links", wildcard_names={"pair", "aligned"}, output=[])
+    compared = SimpleNamespace(name="silver_alignment", wildcard_names={"pair"}, output=[])
+    assert {name for name, _ in module.jobs(plan, [rule, compared])} == {rule.name, compared.name}
+    change(plan, "alignment", links="silver")
+    assert "silver_links" not in module.on_request(plan)
+    ((name, values),) = module.jobs(plan, [rule, compared])
+    assert name == rule.name and values["aligned"] == ["test"]
+
+
 def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
     run = {"pair": "multi30k.de-en", "run": "impt-6", "seed": "3"}
     path = "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"

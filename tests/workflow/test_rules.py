@@ -77,11 +77,19 @@ def test_files_of_rules_that_measure_heads_are_among_everything(loaded):
     assert {f"{heads}/{table}" for table in tables} <= set(loaded["everything"])
 
 
+def test_silver_links_are_made_on_request_where_gold_links_are_used(loaded):
+    rules, made = loaded["rules"], set(loaded["everything"])
+    asked = ("silver_links", "silver_pieces", "silver_alignment", "silver_agreement")
+    assert all(made.isdisjoint(rules[name]["output"]) for name in asked)
+    assert not [path for path in made if "silver" in path]
+
+
 def test_every_rule_has_a_script_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
     made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
     shared = {"pruned_roles": "roles", "loss_change": "importance"}
-    shared |= {"pruned_alignment": "alignment"}
+    shared |= {"pruned_alignment": "alignment", "silver_alignment": "alignment"}
+    shared["silver_pieces"] = "links"
     shared |= dict.fromkeys(PRUNING, "prune")
     shared |= dict.fromkeys(("fetch_classifier", "fetch_pretrained"), "download")
     for name, rule in rules.items():

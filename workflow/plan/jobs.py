@@ -8,6 +8,7 @@ from typing import Any
 from plan.layout import alternatives
 from plan.plan import Plan
 
+from headcount.analysis.outputs import ON_REQUEST
 from headcount.base.fingerprint import code
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 
@@ -98,7 +99,7 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
 def on_request(plan: Plan) -> set[str]:
     """Return the rules whose files are made only where somebody asks for them."""
     silver = plan.settings.alignment.links == "silver"
-    return {"silver_pieces", "silver_alignment", *["silver_links"] * (not silver)}
+    return {"silver_pieces", "silver_alignment", *["silver_links"] * (not silver), *ON_REQUEST}
 
 
 CODE: dict[str, Any] = {}

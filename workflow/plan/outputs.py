@@ -8,7 +8,7 @@ from plan.plan import BASE, Plan
 from snakemake.io import report
 
 from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
-from headcount.analysis.outputs import SHOWN, Chapter, chapters
+from headcount.analysis.outputs import ON_REQUEST, SHOWN, Chapter, chapters
 from headcount.base.settings.flags import as_flags
 
 
@@ -24,7 +24,9 @@ class Outputs:
         self._none = OF_TRAINING if plan.settings.model.frozen else ()
         kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]
         made = (chapter.made_from(kinds) for chapter in chapters())
-        self.chapters = [chapter for chapter in made if chapter.outputs]
+        able = [chapter for chapter in made if chapter.outputs]
+        self.chapters = [chapter for chapter in able if chapter.name not in ON_REQUEST]
+        self.requested = [chapter for chapter in able if chapter.name in ON_REQUEST]
         known = {chapter.name: chapter for chapter in chapters()}
         self.claims, self.cost = known["claims"], known["cost"]
         self.modules = [module for chapter in chapters() for module in chapter.modules]
@@ -86,6 +88,7 @@ class Outputs:
             ("<test>", plan.tests),
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
+            ("<gold>", plan.gold_tests),
             ("<alignment>", lambda w: ["alignment"] * len(plan.aligned_tests(w))),
         ):
             if word in name:

@@ -125,6 +125,10 @@ class Plan:
         linked = [test for test in tests if known.linked(test, src, tgt)]
         return (linked or tests * (self.settings.alignment.links == "silver"))[:1]
 
+    def gold_tests(self, w: Wildcards) -> list[str]:
+        """Return the test set on which word alignment is measured by gold links, or none."""
+        return self.aligned_tests(w) if self.settings.alignment.links == "gold" else []
+
     def links(self, w: Wildcards, kind: str = "") -> list[str]:
         """Return the file of links between the words of a pair's test set, cut into pieces."""
         folder, kind = f"{self.layout.bpe(w['pair'])}/links", kind or self.settings.alignment.links

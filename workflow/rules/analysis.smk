@@ -5,7 +5,7 @@
 outputs = Outputs(plan, workflow.rules)
 CHAPTER = RUN.replace("script}", "script} {params.chapter}")
 
-for chapter in outputs.chapters:
+for chapter in (*outputs.chapters, *outputs.requested):
 
     rule:
         name:

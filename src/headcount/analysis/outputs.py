@@ -168,10 +168,14 @@ _CHAPTERS = {
     "voita_pruning": ("Voita et al.: pruning heads by gates", "gates"),
     "michel": ("Sixteen heads: heads removed from trained models", "removal"),
     "atlas": ("Head atlas", "functions"),
+    "silver_agreement": ("Silver links against gold links", "functions"),
     "michel_classifiers": ("Sixteen heads: heads removed from classifiers", "removal"),
     "claims": ("Claims of the papers", "claims"),
     "cost": ("Time and memory of jobs", "speed"),
 }
+
+ON_REQUEST = {"silver_agreement"}
+"""Chapters that are made only where somebody names them, and that no report shows."""
 
 
 class _File(Section):

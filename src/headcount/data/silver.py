@@ -14,6 +14,7 @@ import regex
 from headcount.base.errors import EnvironmentFault
 from headcount.base.files import write_json
 from headcount.data.lines import clean_lines, references, write_lines
+from headcount.data.links import read_linked
 
 COMMAND = "eflomal-align"
 _REMEDY = "run: pip install -e '.[align]', which needs a C compiler"
@@ -32,12 +33,12 @@ def predict_links(train: Texts, test: Texts, most: int, threads: int) -> tuple[l
     trained = trained[:: -(-len(trained) // most) or 1]
     with TemporaryDirectory() as folder:
         names = ("source", "target", "forward", "backward")
-        source, target, *found = (Path(folder, name) for name in names)
+        source, target, *ways = (Path(folder, name) for name in names)
         for path, lines in zip((source, target), zip(*trained, *tests, strict=True), strict=True):
             write_lines(path, map(_bare, lines))
-        _run(["-s", source, "-t", target, "-f", found[0], "-r", found[1]], threads)
-        ways = [list(clean_lines(path))[len(trained) :] for path in found]
-    return [merge(*both) for both in zip(*ways, strict=True)], len(trained)
+        _run(["-s", source, "-t", target, "-f", ways[0], "-r", ways[1]], threads)
+        lines = [list(clean_lines(path))[len(trained) :] for path in ways]
+    return [merge(*both) for both in zip(*lines, strict=True)], len(trained)
 
 
 def merge(forward: str, backward: str) -> str:
@@ -54,6 +55,18 @@ def write_silver(path: Path, links: list[str], about: dict[str, Any]) -> None:
     counts = {"sentences": len(links), "sure": text.count("-"), "possible": text.count("p")}
     write_lines(path, links)
     write_json(path.with_suffix(".json"), counts | about)
+
+
+def error_rate(silver: Path, gold: Path) -> float:
+    """Return the alignment error rate of sure silver links A, of files by `links.write_linked`.
+
+    With gold links, sure (S) and possible (P), it is 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|).
+    """
+    links, sure, possible = (
+        {(n, *link) for n, pair in enumerate(read_linked(path)) for link in getattr(pair, kind)}
+        for path, kind in ((silver, "sure"), (gold, "sure"), (gold, "possible"))
+    )
+    return 1 - (len(links & sure) + len(links & possible)) / (len(links) + len(sure))
 
 
 def _pairs(texts: Texts) -> list[tuple[str, str]]:
