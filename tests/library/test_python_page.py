@@ -19,7 +19,9 @@ import headcount
 from headcount.base.errors import UserError
 
 GUIDES = ROOT / "docs/guides"
-PAGE, PRETRAINED = ((GUIDES / f"{name}.md").read_text() for name in ("python", "pretrained"))
+PAGE, PRETRAINED, ALIGNMENT = (
+    (GUIDES / f"{name}.md").read_text() for name in ("python", "pretrained", "alignment")
+)
 
 
 def follow(page: str, names: dict) -> str:
@@ -74,6 +76,19 @@ def test_the_page_leads_where_it_says(folder, monkeypatch):
     assert len(names["theirs"].heads) == 24
     for words in ("enc_self.0.0", "tok:13a", "back: a marian", "as_pegasus: a pegasus", "fast: 3"):
         assert words in printed, words
+
+
+@pytest.mark.slow
+def test_heads_that_align_link_words_as_the_guide_says(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    sources, targets = ((folder / f"dev.{s}").read_text().splitlines() for s in ("src", "tgt"))
+    names = {"sources": sources, "targets": targets, "links": ["0-0 1-1"] * len(sources)}
+    printed = follow(ALIGNMENT, names)
+    assert [head.kind for head in names["heads"]] == ["dec_enc"] * 2
+    assert names["translation"] == names["model"].translate(sources[:1])[0]
+    words = [len(line.split()) for line in (sources[0], names["translation"])]
+    assert all(s < words[0] and t < words[1] for s, t in names["found"])
+    assert str(names["found"]) in printed
 
 
 def test_t5_and_whisper_are_measured_as_the_guide_says(tmp_path, monkeypatch):
