@@ -9,6 +9,7 @@ from small_hooked import save_whisper
 from small_marian import write_marian
 from small_run import segment
 
+import headcount
 from headcount.data.text import read_clean
 from headcount.deployment.export import Deployed
 from headcount.heads.alignment import word_links
@@ -79,6 +80,22 @@ def test_ctranslate2_links_words_as_this_project_does(root, tmp_path):
         assert links == word_links(ours, *counts, "output")
         found += links
     assert len(set(found)) > 6
+
+
+def test_heads_come_from_an_alignment_json_or_from_python(root, tmp_path):
+    (tmp_path / "dev.links").write_text("0-0 1-1\n" * 12)
+    words = ["--bpe", root / "bpe", "--text", root / "text", "--raw", tmp_path / "dev.links"]
+    assert run_script("links", [*words, "--test", "dev", "--out", tmp_path / "dev.jsonl"]) == 0
+    words = ["--bpe", root / "bpe", "--links", tmp_path / "dev.jsonl", "--models", root / "model"]
+    assert run_script("alignment", [*words, "--outs", tmp_path]) == 0
+    best = json.loads((tmp_path / "alignment.json").read_text())["best"]
+    assert export(root, tmp_path / "out", "--alignment", tmp_path / "alignment.json") == 0
+    listed = json.loads((tmp_path / "out/alignment_heads.json").read_text())
+    assert listed["original_heads"] == best["2"]
+    model = headcount.load(root / "model", root / "bpe")
+    model.export(tmp_path / "again", "ctranslate2", alignment=best["layer"])
+    one, other = (tmp_path / name / "model.bin" for name in ("out", "again"))
+    assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_list_goes_beside_other_models_and_needs_their_heads(root, tmp_path, capsys):

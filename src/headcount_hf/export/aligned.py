@@ -50,14 +50,14 @@ class Aligned:
 
     @classmethod
     def read(cls, given: Sequence[str]) -> Self:
-        """Return heads by addresses, or those that an alignment.json has chosen."""
+        """Return heads by addresses, or the best heads of an alignment.json."""
         path = Path(given[0])
         if path.suffix != ".json":
             return cls.of(list(map(_head, given)))
         with reading(path, "scripts/alignment.py"):
-            facts = read_json(path)
-            chosen = [[_head(name) for name in facts[key]] for key in ("layer_heads", "heads")]
-        return cls(*chosen)
+            best = read_json(path)["best"]
+            layer = list(map(_head, best["layer"]))
+            return cls(layer, list(map(_head, best[str(len(layer))])))
 
 
 def _head(name: str) -> Head:
