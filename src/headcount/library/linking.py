@@ -75,12 +75,8 @@ def link_words(
     """Return links of words by the mean weights of heads, at the output step, for every pair."""
     links: list[Pairs] = [[] for _ in text.pairs]
     layers: dict[int, Tensor] = {}
-
-    def keep(kind: str, layer: int, weights: Tensor) -> None:
-        if kind == "dec_enc":
-            layers[layer] = weights
-
-    with watch_attention(model.eval(), keep):
+    keep = lambda _, layer, weights: layers.update({layer: weights})  # noqa: E731
+    with watch_attention(model.eval(), keep, ("dec_enc",)):
         for batch in in_order(text.ids, budget, first_device(model)):
             model.decode(batch.tgt_in, model.encode(batch.src))
             mean = torch.stack([layers[h.layer][:, h.head] for h in heads]).mean(0)
