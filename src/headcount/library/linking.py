@@ -52,7 +52,7 @@ def alignment_frame(
 
 
 def cross_heads(named: Named | None, grid: HeadGrid) -> list[Head]:
-    """Return these cross-attention heads, or those of the last layer that has some.
+    """Return these cross-attention heads, or all heads of the last layer that has some.
 
     Raises UserError for another head, and for none.
     """
@@ -62,10 +62,10 @@ def cross_heads(named: Named | None, grid: HeadGrid) -> list[Head]:
     if named is None:
         return [head for head in cross if head.layer == cross[-1].layer]
     names = [name.name() if isinstance(name, Head) else name for name in named]
-    found = [read_address(name, grid, f"heads: {name}") for name in names]
-    if not found or any(head not in cross for head in found):
+    heads = [read_address(name, grid, f"heads: {name}") for name in names]
+    if not heads or any(head not in cross for head in heads):
         raise UserError(f"heads: expected some of dec_enc, found {', '.join(names) or 'none'}")
-    return found
+    return heads
 
 
 @torch.inference_mode()

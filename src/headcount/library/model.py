@@ -198,11 +198,11 @@ class Model(Deployed):
         """Return links (source word, target word) of a sentence pair, or of every pair of lists.
 
         Without a target, return the translation and its links. Words stand between spaces. `heads`:
-        addresses whose mean weights count, by default those of the last layer.
+        addresses whose mean weights count, by default all in the last layer.
         """
         if isinstance(source, str):
-            found = self.align([source], None if target is None else [target], heads)
-            return found[0] if target is not None else (found[0][0], found[1][0])
+            lists = self.align([source], None if target is None else [target], heads)
+            return lists[0] if target is not None else (lists[0][0], lists[1][0])
         given = cross_heads(heads, self.module.grid)
         targets = self.translate(source) if target is None else _listed(target)
         pairs = read_links(_clean(source), _clean(targets), [""] * len(targets), self._sides)

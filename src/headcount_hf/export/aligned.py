@@ -31,11 +31,11 @@ class Aligned:
 
     @classmethod
     def of(cls, heads: Sequence[Head]) -> Self:
-        """Return these heads, and those of the layer that has most of them."""
+        """Return these heads, and the heads among them of the layer with the most."""
         heads = list(dict.fromkeys(heads))
         if not heads or any(head.kind != "dec_enc" for head in heads):
-            found = ", ".join(head.name() for head in heads) or "none"
-            raise UserError(f"alignment: expected heads such as dec_enc.1.3, found {found}")
+            names = ", ".join(head.name() for head in heads) or "none"
+            raise UserError(f"alignment: expected heads such as dec_enc.1.3, found {names}")
         layer = Counter(head.layer for head in heads).most_common(1)[0][0]
         return cls([head for head in heads if head.layer == layer], heads)
 
