@@ -33,6 +33,8 @@ ALIGNMENT = flag(
 def main(args: Flags, decode: DecodeSettings) -> None:
     aligned = Aligned.read(args.alignment) if args.alignment else None
     if aligned and is_hooked(args.model):
+        if args.to != "huggingface" or args.mask or args.check:
+            raise UserError("a Whisper: expected --to huggingface without --mask and --check")
         files = input_files(args.model)
         print(export_whisper(args.model, aligned.heads, args.out, args.origin(files)))
         return

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from script_runner import run_script
-from small_hooked import save_whisper
+from small_hooked import save_t5, save_whisper
 from small_marian import write_marian
 from small_run import segment
 
@@ -114,6 +114,13 @@ def test_a_list_goes_beside_other_models_and_needs_their_heads(root, tmp_path, c
         assert message in capsys.readouterr().err
 
 
+def test_models_that_keep_no_such_list_are_refused(tmp_path, capsys):
+    save_t5(tmp_path / "t5", ["a"])
+    words = ["--to", "huggingface", "--model", tmp_path / "t5", "--out", tmp_path / "out"]
+    assert run_script("export", [*words, "--alignment", "dec_enc.0.0"]) == 2
+    assert "--alignment expects a Whisper or a model of this" in capsys.readouterr().err
+
+
 def test_whisper_takes_time_from_the_heads_of_its_generation_config(tmp_path, capsys):
     """The library then finds the times of words by these heads alone."""
     import transformers
@@ -123,6 +130,7 @@ def test_whisper_takes_time_from_the_heads_of_its_generation_config(tmp_path, ca
     times = []
     for number, heads in enumerate((["dec_enc.0.1"], ["dec_enc.1.2", "dec_enc.1.3"])):
         words = ["--model", tmp_path / "whisper", "--out", tmp_path / f"out{number}"]
+        words += ["--to", "huggingface"]
         assert run_script("export", [*words, "--alignment", *heads]) == 0
         model = transformers.AutoModelForSpeechSeq2Seq.from_pretrained(tmp_path / f"out{number}")
         listed = [[int(part) for part in head.split(".")[1:]] for head in heads]
@@ -133,3 +141,5 @@ def test_whisper_takes_time_from_the_heads_of_its_generation_config(tmp_path, ca
     assert not torch.equal(*times)
     assert run_script("export", [*words, "--alignment", "dec_enc.2.0"]) == 2
     assert "has no dec_enc.2.0, expected 2 layers of 4 heads" in capsys.readouterr().err
+    assert run_script("export", [*words[:-2], "--alignment", *heads]) == 2
+    assert "a Whisper: expected --to huggingface" in capsys.readouterr().err

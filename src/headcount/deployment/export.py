@@ -61,7 +61,8 @@ class Deployed:
     def place(self, original: Head) -> Head:
         """Return the address here of a head of the original model. Raises UserError if it lacks."""
         if original not in self.originals:
-            raise UserError(f"head {original.name()} does not exist in this model, or is masked")
+            lack = f"head {original.name()} does not exist in this model, or is masked"
+            raise UserError(f"{lack}; take another head, or measure the model without it")
         return self.model.grid.heads()[self.originals.index(original)]
 
     def beginning_with(self, heads: Sequence[Head]) -> Self:

@@ -4,7 +4,6 @@ CTranslate2 returns the mean of the first heads of one decoder layer. Whisper ha
 its generation config. A list across layers lies beside other exports.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -89,17 +88,17 @@ def export_whisper(theirs: Path, heads: Sequence[Head], out: Path, origin: dict[
     Raises UserError for another model and for a head that it does not have.
     """
     files = [path for path in whole_files(theirs) if path.name != GENERATION]
+    path = theirs / GENERATION
     with reading(theirs / CONFIG, "save_pretrained"):
         config = read_json(theirs / CONFIG)
-        sizes = config["decoder_layers"], config["decoder_attention_heads"]
+        search = read_json(path) if path.is_file() else {}
     if config.get("model_type") != "whisper":
         raise UserError(f"{theirs}: --alignment expects a Whisper or a model of this project")
+    sizes = config["decoder_layers"], config["decoder_attention_heads"]
     for head in heads:
-        if not (head.layer < sizes[0] and head.head < sizes[1]):
+        if head.layer not in range(sizes[0]) or head.head not in range(sizes[1]):
             expected = f"expected {sizes[0]} layers of {sizes[1]} heads"
             raise UserError(f"alignment: {theirs} has no {head.name()}, {expected}")
-    path = theirs / GENERATION
-    search = json.loads(path.read_bytes()) if path.is_file() else {}
     search.pop("_from_model_config", None)  # with which the library forgets other keys
     search["alignment_heads"] = [list(head[1:]) for head in heads]
     form = Form(lambda part: write_json(part / GENERATION, search), (), "a Whisper")
