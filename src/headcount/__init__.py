@@ -11,6 +11,7 @@ _HOMES = {
     "import_pretrained": "headcount.library.model",
     "Model": "headcount.library.model",
     "HookedSeq2Seq": "headcount_hf.hooks.hooked_seq2seq",
+    "best_heads": "headcount.heads.alignment",
     "measure_importance": "headcount.heads.importance",
     "DecodeSettings": "headcount.base.settings.decode",
     "ImportanceSettings": "headcount.base.settings.heads",

@@ -80,6 +80,29 @@ def test_padding_changes_nothing(model):
         torch.testing.assert_close(losses, alone, atol=2e-5 * alone.max(), rtol=0)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["t5", "whisper", "t5gemma"])
+def test_links_go_to_the_largest_mean_weight(kind):
+    """Each sentence by itself, without padding, by the library's weights; ends have no link."""
+    model = small_hooked(kind, "eager")
+    text, end = small_text(model), model.model.config.eos_token_id
+    keys = 15  # positions of the encoder
+    if kind != "whisper":
+        text, keys = model.text([[*ids, end] for ids in text.src], text.tgt), -1
+    fused = small_hooked(kind, "eager" if kind in EAGER_ONLY else "sdpa")
+    links = fused.align(text, ["dec_enc.0.1", "dec_enc.1.3"])
+    for number, found in enumerate(links):
+        given = {model.model.main_input_name: torch.as_tensor(text.src[number])[None]}
+        given["decoder_input_ids"] = torch.tensor([text.tgt_in[number]])
+        layers = model.model(**given, output_attentions=True).cross_attentions
+        mean = (layers[0][0, 1] + layers[1][0, 3])[:-1, :keys] / 2
+        assert found == [(int(row.argmax()), place) for place, row in enumerate(mean)]
+    assert len({source for found in links for source, _ in found}) > 4
+    assert len(links[1]) == 8  # without the end
+    with pytest.raises(UserError, match="expected some of dec_enc, found enc_self.0.1"):
+        fused.align(text, ["enc_self.0.1"])
+
+
 def unrounded_norms(model):
     """T5's norms round to fp32 in every format; here they do not."""
 

@@ -57,6 +57,7 @@ def folder(tmp_path_factory):
     shutil.copytree(bpe, folder / "run/bpe")
     for side in ("src", "tgt"):
         shutil.copy(folder / f"text/dev.{side}", folder)
+    (folder / "dev.links").write_text("0-0 1-1\n" * 12)
     texts = tuple(folder / f"text/train.{side}" for side in ("src", "tgt"))
     write_marian(folder / "opus-mt-en-de", texts)
     headcount.load(folder / "run/model", folder / "run/bpe").save(folder / "translator")
@@ -76,6 +77,7 @@ def test_the_page_leads_where_it_says(folder, monkeypatch):
     assert len(names["theirs"].heads) == 24
     for words in ("enc_self.0.0", "tok:13a", "back: a marian", "as_pegasus: a pegasus", "fast: 3"):
         assert words in printed, words
+    assert "aligned: 3 heads" in printed and "align: dec_enc.0.0, dec_enc.0.1" in printed  # moved
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ from small_models import TEXT, UNEVEN, attention_of, make_model, one_pair
 
 from headcount.base.addresses import Head
 from headcount.base.settings.decode import DecodeSettings
+from headcount.heads.attention_map import all_weights
 from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads, restore_heads
+from headcount.model.removal import order_heads, remove_heads, restore_heads
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
 
@@ -147,6 +148,23 @@ def test_silent_heads_put_in_again_give_the_bits_of_the_mask(name):
     assert torch.equal(token_losses(again, batch), token_losses(whole, batch, gates))
     with pytest.raises(ValueError, match="places below 2, found"):
         restore_heads(whole, whole.grid.heads(), 2)
+
+
+@torch.no_grad()
+def test_another_order_of_heads_is_the_same_function(model):
+    """Attention of the head that stands at a new place is what it was at the old place."""
+    order = [*range(model.grid.size)]
+    span = model.grid.span("dec_enc", 1)  # three heads
+    order[span] = [span.start + 2, span.start, span.start + 1]
+    moved = order_heads(model, order)
+    batch = TEXT.batch([0, 1, 2])
+    torch.testing.assert_close(token_losses(moved, batch), token_losses(model, batch))
+    before, after = (all_weights(each, TEXT.src[0], TEXT.tgt[0]) for each in (model, moved))
+    assert torch.equal(after.pop(("dec_enc", 1)), before.pop(("dec_enc", 1))[[2, 0, 1]])
+    for layer, weights in after.items():
+        torch.testing.assert_close(weights, before[layer])
+    with pytest.raises(ValueError, match="expected an order within layers"):
+        order_heads(model, order[::-1])
 
 
 def test_removal_changes_neither_the_model_nor_the_draws_that_follow(model):

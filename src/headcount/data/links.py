@@ -5,7 +5,7 @@ A link is possible or also sure. Words stand between spaces and count from 0.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -66,13 +66,24 @@ def linked_pairs(
         wanted = f"expected {len(src)} lines, as in {texts[0]}, found {len(lines)}"
         raise UserError(f"{links.text.name}: {wanted}; give every sentence a line, empty or not")
     for number, (line, *words) in enumerate(zip(lines, src, tgt, strict=True), start=1):
-        sizes = (len(words[0]), len(words[1]))
         where = f"{links.text.name}:{number}"
-        sure, possible = _read(line, sizes[::-1] if links.swapped else sizes, where)
-        if links.swapped:
-            sure, possible = ([(t, s) for s, t in pairs] for pairs in (sure, possible))
-        pieces = map(cut_tokens, words, segmenters)
-        yield LinkedPair(*pieces, sorted(sure), sorted(possible))
+        yield linked_pair(line, words, segmenters, where, links.swapped)
+
+
+def linked_pair(
+    line: str,
+    words: Sequence[list[str]],
+    segmenters: tuple[AnySegmenter, AnySegmenter],
+    where: str,
+    swapped: bool = False,
+) -> LinkedPair:
+    """Return a pair of sentences with its line of links. Raises UserError, begun by `where`."""
+    sizes = (len(words[0]), len(words[1]))
+    sure, possible = _read(line, sizes[::-1] if swapped else sizes, where)
+    if swapped:
+        sure, possible = ([(t, s) for s, t in pairs] for pairs in (sure, possible))
+    pieces = map(cut_tokens, words, segmenters)
+    return LinkedPair(*pieces, sorted(sure), sorted(possible))
 
 
 def _read(line: str, sizes: tuple[int, int], where: str) -> tuple[Pairs, Pairs]:

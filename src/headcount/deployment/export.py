@@ -11,9 +11,10 @@ from typing import Any, Self
 import torch
 
 from headcount.base.addresses import Head
+from headcount.base.errors import UserError
 from headcount.base.files import check_apart, check_replaceable, read_json, whole_folder, write_json
 from headcount.base.folders import SEGMENTERS
-from headcount.model.removal import remove_heads
+from headcount.model.removal import order_heads, remove_heads
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
@@ -56,6 +57,30 @@ class Deployed:
         smaller = remove_heads(self.model, torch.from_numpy(kept))
         heads = [head for head, gate in zip(self.originals, kept, strict=True) if gate]
         return replace(self, model=smaller, originals=heads)
+
+    def place(self, original: Head) -> Head:
+        """Return the address here of a head of the original model. Raises UserError if it lacks."""
+        if original not in self.originals:
+            lack = f"head {original.name()} does not exist in this model, or is masked"
+            raise UserError(f"{lack}; take another head, or measure the model without it")
+        return self.model.grid.heads()[self.originals.index(original)]
+
+    def beginning_with(self, heads: Sequence[Head]) -> Self:
+        """Return the same function with these heads first in their layers. Others keep their order.
+
+        Raises UserError for a head that the model does not have.
+        """
+        grid = self.model.grid
+        first = [grid.index(head) for head in heads]
+        rest = [place for place in range(grid.size) if place not in first]
+        order = [
+            place
+            for *_, span in grid.layers()
+            for place in (*first, *rest)
+            if span.start <= place < span.stop
+        ]
+        originals = [self.originals[place] for place in order]
+        return replace(self, model=order_heads(self.model, order), originals=originals)
 
     def on_cpu(self) -> Self:
         """Return a copy on the CPU."""
@@ -107,13 +132,31 @@ def write_export(
     inputs: Sequence[Path] = (),
     check: Callable[[Path], object] | None = None,
 ) -> str:
-    """Write a model in a form, with an `export.json` that describes it; return a summary.
+    """Write a model in a form, as `write_form` does, with its subwords, and return a summary.
 
-    `inputs`: folders that were read beside the model and its subwords. `check` compares the files
-    before the folder has its name, so a failed folder is removed. Raises UserError for an `out`
-    that overlaps the inputs or has files that no export wrote.
+    `inputs`: folders that were read beside the model and its subwords.
     """
-    check_apart(out, [what.source.path, what.pair.path, *inputs])
+    heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
+    form = replace(form, facts={"heads": heads, **form.facts})
+    folders = [what.source.path, what.pair.path, *inputs]
+    return write_form(form, what.pair.files(form.subwords), out, origin, folders, check)
+
+
+def write_form(
+    form: Form,
+    files: Sequence[Path],
+    out: Path,
+    origin: dict[str, Any],
+    inputs: Sequence[Path],
+    check: Callable[[Path], object] | None = None,
+) -> str:
+    """Write a form and copies of files, with an `export.json` that lists them; return a summary.
+
+    `inputs`: folders that were read. `check` compares the files before the folder has its name, so
+    a failed folder is removed. Raises UserError for an `out` that overlaps the inputs or has files
+    that no export wrote.
+    """
+    check_apart(out, inputs)
     earlier: list[str] = []
     with suppress(OSError, ValueError, KeyError, TypeError):
         earlier = [*read_json(out / MARK)["files"], MARK]
@@ -121,11 +164,9 @@ def write_export(
     lines = [f"{out}: {form.summary}"]
     with whole_folder(out) as part:
         form.save(part)
-        for path in what.pair.files(form.subwords):
+        for path in files:
             shutil.copyfile(path, part / path.name)
-        heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
-        files = sorted(path.name for path in part.iterdir())
-        about = {"heads": heads, **form.facts, "files": files, "provenance": origin}
-        write_json(part / MARK, about)
+        names = sorted(path.name for path in part.iterdir())
+        write_json(part / MARK, {**form.facts, "files": names, "provenance": origin})
         lines += [str(check(part))] if check else []
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -24,7 +25,15 @@ from headcount.data.bpe import Segmenter
 from headcount.data.lines import references
 from headcount.data.text import clean
 from headcount.deployment.export import Deployed, Mask, own_form, write_export
+from headcount.heads.alignment_rates import LinkedText
 from headcount.heads.importance import measure_importance
+from headcount.library.linking import (
+    Named,
+    alignment_frame,
+    cross_heads,
+    link_words,
+    read_links,
+)
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import Score, score_corpus
 from headcount.scoring.bootstrap import Difference
@@ -169,6 +178,37 @@ class Model(Deployed):
         differences = masked.compare(texts, list(sets.values()), resamples_for(self.module.grid))
         return {name: differences[silent] for name, silent in sets.items()}
 
+    def alignment(
+        self, sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return alignment error rates of heads on these pairs, with the columns of alignment.csv.
+
+        `links`: a string such as `0-0 1p2` for every pair. Words stand between spaces.
+        """
+        firsts = [references(line)[0] for line in _listed(targets)]
+        pairs = read_links(_clean(sources), _clean(firsts), links, self._sides)
+        return alignment_frame(self.module, pairs, self._sides, _DECODE.batch_tokens)
+
+    def align(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str] | None = None,
+        heads: Named | None = None,
+    ) -> Any:
+        """Return links (source word, target word) of a sentence pair, or of every pair of lists.
+
+        Without a target, return the translation and its links. Words stand between spaces. `heads`:
+        addresses whose mean weights count, by default all in the last layer.
+        """
+        if isinstance(source, str):
+            lists = self.align([source], None if target is None else [target], heads)
+            return lists[0] if target is not None else (lists[0][0], lists[1][0])
+        given = cross_heads(heads, self.module.grid)
+        targets = self.translate(source) if target is None else _listed(target)
+        pairs = read_links(_clean(source), _clean(targets), [""] * len(targets), self._sides)
+        links = link_words(self.module, LinkedText(pairs, self._sides), given, _DECODE.batch_tokens)
+        return links if target is not None else (targets, links)
+
     def save(self, out: str | Path) -> str:
         """Write a folder that `load` and every command accept, and return a summary.
 
@@ -177,15 +217,27 @@ class Model(Deployed):
         what = self.on_cpu()
         return write_export(what, own_form(what), Path(out), self._origin())
 
-    def export(self, out: str | Path, to: str, pretrained: str | Path | None = None) -> str:
+    def export(
+        self,
+        out: str | Path,
+        to: str,
+        pretrained: str | Path | None = None,
+        alignment: Named | None = None,
+    ) -> str:
         """Write a folder for `ctranslate2` or `huggingface`, and return a summary.
 
-        `pretrained`: for `huggingface`, the folder from which the model was imported.
+        `pretrained`: for `huggingface`, the folder from which the model was imported. `alignment`:
+        addresses of heads that align, which CTranslate2 shows as attention.
         """
-        from headcount_hf.export.export import export_model  # needs the packages of an extra
+        from headcount_hf.export.aligned import Aligned  # need the packages of an extra
+        from headcount_hf.export.export import export_model
 
-        theirs = pretrained and Path(pretrained)
-        return export_model(self, to, theirs, Path(out), self._origin())
+        theirs, aligned = pretrained and Path(pretrained), None
+        if alignment is not None:
+            grid = self.module.grid
+            places = map(grid.index, cross_heads(alignment, grid))
+            aligned = Aligned.of([self.originals[place] for place in places])
+        return export_model(self, to, theirs, Path(out), self._origin(), aligned=aligned)
 
     def _origin(self) -> dict[str, Any]:
         return origin_of([*self.source.files, *self.pair.files()])

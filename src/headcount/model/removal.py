@@ -1,4 +1,4 @@
-"""Removal of heads: smaller matrices with the output of a mask. Restoring masked heads."""
+"""Removal of heads: smaller matrices with the output of a mask. Restoring and ordering heads."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -69,6 +69,24 @@ def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Tran
         places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
         where = torch.tensor(places, dtype=torch.long, device=attention.inputs.weight.device)
         return _by_head(attention, partial(_filled, where=where, count=count))
+
+    return _rebuilt(model, change)
+
+
+def order_heads(model: Transformer, order: Sequence[int]) -> Transformer:
+    """Return a model, the same function, whose heads stand in this order of flat positions.
+
+    Raises ValueError unless every head stays in its layer.
+    """
+    spans = {(kind, layer): span for kind, layer, span in model.grid.layers()}
+    for span in spans.values():
+        if sorted(order[span]) != [*range(len(order))][span]:
+            raise ValueError(f"expected an order within layers, found {list(order)}")
+
+    def change(kind: str, layer: int, attention: MultiHeadAttention) -> dict[str, Tensor]:
+        span = spans[kind, layer]
+        places = [place - span.start for place in order[span]]
+        return _by_head(attention, lambda by_head: by_head[:, places])
 
     return _rebuilt(model, change)
 

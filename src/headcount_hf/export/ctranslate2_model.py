@@ -39,6 +39,9 @@ from headcount_hf.export.exported import Best, Exported, Sides
 POSITIONS = 1024
 """Longest source and target, EOS counted, of a model with sinusoidal positions."""
 
+FIRST_OF_LAST = (-1, 1)
+"""Layer and number of heads whose attention CTranslate2 returns by default."""
+
 _PATIENCE = 1.5
 """Hypotheses that must end before a sentence is finished, as a multiple of the beam. Our search
 continues while another hypothesis may win, so that 1 would miss some."""
@@ -74,8 +77,17 @@ def export_shape(model: Transformer) -> tuple[int, int, int]:
     return max(1, *counts["enc_self"]), decoder, model.settings.position_table or POSITIONS
 
 
-def export(model: Transformer, src_words: Vocabulary, tgt_words: Vocabulary, folder: Path) -> None:
-    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS."""
+def export(
+    model: Transformer,
+    src_words: Vocabulary,
+    tgt_words: Vocabulary,
+    folder: Path,
+    alignment: tuple[int, int] = FIRST_OF_LAST,
+) -> None:
+    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS.
+
+    `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
+    """
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {
         "pre_norm": settings.norm == "pre",
@@ -83,10 +95,11 @@ def export(model: Transformer, src_words: Vocabulary, tgt_words: Vocabulary, fol
         "activation": getattr(specs.Activation, _ACTIVATIONS[settings.activation]),
         "layernorm_embedding": settings.embedding_norm,
     }
-    heads = export_shape(model)
+    heads, shown = export_shape(model), {"alignment_layer": alignment[0]}
+    shown["alignment_heads"] = alignment[1]
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(len(model.encoder), heads[0], **shape),
-        specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape),
+        specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape, **shown),
     )
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = settings.scale_embedding
     spec.config.layer_norm_epsilon = settings.norm_epsilon

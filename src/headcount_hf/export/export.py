@@ -17,7 +17,9 @@ from headcount.deployment.export import Deployed, Form, own_form, write_export
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation, translate
+from headcount_hf.export.aligned import Aligned, with_list
 from headcount_hf.export.ctranslate2_model import (
+    FIRST_OF_LAST,
     export,
     export_shape,
     load_ctranslate2,
@@ -113,25 +115,38 @@ def export_model(
     out: Path,
     origin: dict[str, Any],
     check: Callable[[Path], object] | None = None,
+    aligned: Aligned | None = None,
 ) -> str:
-    """Write a model in one of `FORMS`, as `write_export` does, and return a summary."""
+    """Write a model in one of `FORMS`, as `write_export` does, and return a summary.
+
+    `aligned`: heads that align source and target, which other programs get to know.
+    """
     if to not in FORMS:
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {to!r}")
     if pretrained and to != "huggingface":
         raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {to}")
+    if aligned and to == "headcount":
+        raise UserError("alignment: expected with ctranslate2 or huggingface, found headcount")
     what = what.on_cpu()
     if to == "headcount":
         return write_export(what, own_form(what), out, origin)
-    form = _as_ctranslate2(what) if to == "ctranslate2" else _as_huggingface(what, pretrained)
+    if to == "ctranslate2":
+        what = aligned.first_in(what) if aligned else what
+        form = _as_ctranslate2(what, aligned.shown if aligned else FIRST_OF_LAST)
+    else:
+        form = _as_huggingface(what, pretrained)
+    if aligned:
+        here = [what.place(head) for head in aligned.heads]
+        form = with_list(form, here if to == "ctranslate2" else aligned.heads, aligned)
     return write_export(what, form, out, origin, [pretrained] if pretrained else [], check)
 
 
-def _as_ctranslate2(what: Deployed) -> Form:
+def _as_ctranslate2(what: Deployed, shown: tuple[int, int]) -> Form:
     load_ctranslate2()  # before any other work
     encoder, decoder, positions = export_shape(what.model)
     summary = f"{encoder} heads in every encoder layer, {decoder} in every decoder layer, "
     facts = {"heads_a_layer": {"encoder": encoder, "decoder": decoder}, "positions": positions}
-    save = partial(export, what.model, *what.pair.vocabularies())
+    save = partial(export, what.model, *what.pair.vocabularies(), alignment=shown)
     return Form(save, (SEGMENTATION, *CODES), summary + "masked ones included", facts)
 
 

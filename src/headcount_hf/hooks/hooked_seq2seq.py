@@ -15,7 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
-from headcount.data.batches import CPU, Batch, Ids, ParallelText
+from headcount.base.head_values import read_address
+from headcount.data.batches import CPU, Batch, Ids, ParallelText, in_order
+from headcount.data.links import Pairs as Links
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
 from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs
@@ -151,6 +153,46 @@ class HookedSeq2Seq(Hooked):
         src = stacked(sources, self._id("pad_token_id")).to(first_device(self))
         with self.multiplied(multiplier, beams):
             return self.model.generate(**self._source(src, lengths), **options)
+
+    @torch.inference_mode()
+    def align(self, text: TokenisedText, heads: Sequence[str], budget: int = 4096) -> list[Links]:
+        """Return links (source position, target position) of every pair, by the mean of heads.
+
+        `heads`: addresses such as dec_enc.1.3. A target id is linked to the source id with the
+        largest weight, and neither is the end. In Whisper a source position is 20 ms of sound.
+        `budget`: tokens of a batch.
+        """
+        named = [read_address(name, self.grid, f"heads: {name}") for name in heads]
+        if not named or any(head.kind != "dec_enc" for head in named):
+            raise UserError(f"heads: expected some of dec_enc, found {', '.join(heads) or 'none'}")
+        links: list[Links] = [[]] * len(text)
+        for batch in in_order(text, budget, first_device(self)):
+            layers = self._cross_attention(batch)
+            mean = torch.stack([layers[head.layer][:, head.head] for head in named]).mean(0)
+            for number, weights in zip(batch.indices, mean, strict=True):
+                links[number] = self._largest(text.part([number]), weights)
+        return links
+
+    def _cross_attention(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Return the weights [b, h, q, k] of every decoder layer, written out by the library."""
+        source = self._source(batch.src, batch.src_lengths)
+        asked = {"use_cache": False, "output_attentions": True}
+        before = self.model.config._attn_implementation
+        self.eval().model.set_attn_implementation("eager")  # fused kernels return no weights
+        try:
+            return self.model(**source, decoder_input_ids=batch.tgt_in, **asked).cross_attentions
+        finally:
+            self.model.set_attn_implementation(before)
+
+    def _largest(self, pair: TokenisedText, weights: Tensor) -> Links:
+        """Return links of a pair by weights [q, k]."""
+        (source,), (target,), end = pair.src, pair.tgt, self.model.config.eos_token_id
+        ends = end if isinstance(end, list) else [end]  # T5Gemma may have several
+        if not isinstance(source, Tensor):
+            weights = weights[:, : len(source)].clone()
+            weights[:, [place for place, word in enumerate(source) if word in ends]] = -1
+        where = weights.argmax(-1).tolist()
+        return [(where[place], place) for place, word in enumerate(target) if word not in ends]
 
     def check(self, text: TokenisedText) -> None:
         """Raise UserError unless the mask of a sentence changes this sentence, and no other."""

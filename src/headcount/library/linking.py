@@ -1,0 +1,94 @@
+"""Links between words, and rates of heads that find them, with lists in place of files."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.head_values import read_address
+from headcount.data.batches import in_order
+from headcount.data.links import LinkedPair, Pairs, linked_pair
+from headcount.data.words import AnySegmenter
+from headcount.heads.alignment_rates import COLUMNS, LinkedText, measure
+from headcount.heads.head_measures import word_attention
+from headcount.model.transformer import Transformer, first_device, watch_attention
+
+Sides = tuple[AnySegmenter, AnySegmenter]
+Named = Sequence[str | Head]
+
+
+def read_links(
+    sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None, sides: Sides
+) -> list[LinkedPair]:
+    """Return cleaned lines as pairs with links. Raises UserError for wrong counts and links."""
+    if links is None:
+        raise UserError(
+            "alignment: expected links, a string such as '0-0 1-2' for every pair; where people "
+            "have made none, give links of an aligner such as eflomal"
+        )
+    if not 0 < len(sources) == len(targets) == len(links):
+        counts = f"{len(sources)}, {len(targets)} and {len(links)}"
+        raise UserError(f"expected as many sources, targets and lines of links, found {counts}")
+    given = zip(sources, targets, links, strict=True)
+    return [
+        linked_pair(line, (src.split(), tgt.split()), sides, f"links[{number}]")
+        for number, (src, tgt, line) in enumerate(given)
+    ]
+
+
+def alignment_frame(
+    model: Transformer, pairs: list[LinkedPair], sides: Sides, budget: int
+) -> pd.DataFrame:
+    """Return the rows of alignment.csv. The first pair and every other one choose heads."""
+    if len(pairs) < 2 or not any(pair.possible for pair in pairs):
+        raise UserError(f"alignment: expected two pairs or more with links, found {len(pairs)}")
+    names = [head for head in model.grid.heads() if head.kind == "dec_enc"]
+    halves = [LinkedText(pairs[first::2], sides) for first in (0, 1)]
+    rows, _ = measure(model, names, halves, budget, lambda sentences: None)
+    return pd.DataFrame([["given", *row] for row in rows], columns=list(COLUMNS))
+
+
+def cross_heads(named: Named | None, grid: HeadGrid) -> list[Head]:
+    """Return these cross-attention heads, or all heads of the last layer that has some.
+
+    Raises UserError for another head, and for none.
+    """
+    cross = [head for head in grid.heads() if head.kind == "dec_enc"]
+    if not cross:
+        raise UserError("heads: expected a model with cross-attention heads, found none")
+    if named is None:
+        return [head for head in cross if head.layer == cross[-1].layer]
+    names = [name.name() if isinstance(name, Head) else name for name in named]
+    heads = [read_address(name, grid, f"heads: {name}") for name in names]
+    if not heads or any(head not in cross for head in heads):
+        raise UserError(f"heads: expected some of dec_enc, found {', '.join(names) or 'none'}")
+    return heads
+
+
+@torch.inference_mode()
+def link_words(
+    model: Transformer, text: LinkedText, heads: Sequence[Head], budget: int
+) -> list[Pairs]:
+    """Return links of words by the mean weights of heads, at the output step, for every pair."""
+    links: list[Pairs] = [[] for _ in text.pairs]
+    layers: dict[int, Tensor] = {}
+    keep = lambda _, layer, weights: layers.update({layer: weights})  # noqa: E731
+    with watch_attention(model.eval(), keep, ("dec_enc",)):
+        for batch in in_order(text.ids, budget, first_device(model)):
+            model.decode(batch.tgt_in, model.encode(batch.src))
+            mean = torch.stack([layers[h.layer][:, h.head] for h in heads]).mean(0)
+            by_word = word_attention(mean[:, None].cpu(), *text.numbers(batch.indices, "output"))
+            for index, weights in zip(batch.indices, by_word[:, 0], strict=True):
+                links[index] = _largest(weights, text.pairs[index])
+    return links
+
+
+def _largest(weights: Tensor, pair: LinkedPair) -> Pairs:
+    """Return links of target words to their source words of largest weight, [words, words]."""
+    if not pair.source or not pair.target:
+        return []
+    largest, where = weights[: len(pair.target), : len(pair.source)].max(-1)
+    return [(int(where[word]), word) for word in largest.nonzero()[:, 0].tolist()]
