@@ -26,10 +26,10 @@ START = 4.0
 """Seconds of a job beside its work."""
 
 SHARES = {
-    "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "importance": 0.02,
-    "loss_change": 0.12, "more_measures": 0.2, "masking": 0.2, "untuned_masking": 0.05,
-    "ablation": 0.4, "pruning_profile": 0.25, "training_profile": 0.1, "speed": 0.1,
-    "share_speed": 0.1, "importance_speed": 0.1,
+    "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "alignment": 0.05,
+    "pruned_alignment": 0.05, "importance": 0.02, "loss_change": 0.12, "more_measures": 0.2,
+    "masking": 0.2, "untuned_masking": 0.05, "ablation": 0.4, "pruning_profile": 0.25,
+    "training_profile": 0.1, "speed": 0.1, "share_speed": 0.1, "importance_speed": 0.1,
 }  # fmt: skip
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""
 

@@ -72,6 +72,17 @@ def test_a_generated_corpus_has_two_languages_and_three_splits(load):
     assert (made.settings.seed, made.settings.train_pairs) == (4, 30000)
 
 
+def test_gold_links_serve_both_directions_of_a_split_that_is_whole(load):
+    made = load(OWN)["made"]
+    assert made.linked("test", "en", "art") and made.linked("test", "art", "en")
+    drawn = "draw: {train: {pairs: 5}}"
+    links = "draw: {t2: {pairs: 5}}\n  links: {t1: {zh-en: {file: l}}, t2: {zh-en: {file: l}}}"
+    corpus = load(FILES.replace(drawn, links))["p"]
+    assert corpus.linked("t1", "en", "zh") and corpus.linked("t1", "zh", "en")
+    assert not corpus.linked("t1", "en", "de") and not corpus.linked("dev", "zh", "en")
+    assert not corpus.linked("t2", "zh", "en")  # a part of its lines
+
+
 SOURCES = """
 {file: a, sha256: abc}                    | .sha256
 {sha256: HASH}                            |
@@ -167,6 +178,10 @@ of: train => of: trian          | 5 p.hold_out
 {dev: {of => {t1: {of           | 5 p.hold_out
 draw: {train: {pairs: 5 => draw: {trian: {pairs: 5    | 6 p.draw
 draw: {train: {pairs: 5 => overlap: {dev: {at_least: 1, ids: {file: i}, links: {file: l}}}# | 6 p.overlap
+draw: {train: {pairs: 5 => links: {dev: {zh-en: {file: l}}}# | 6 p.links
+draw: {train: {pairs: 5 => links: {train: {zh-en: {file: l}}}# | 6 p.links
+draw: {train: {pairs: 5 => links: {t1: {zh-de: {file: l}}}# | 6 p.links
+draw: {train: {pairs: 5 => links: {t1: {zh: {file: l}}}# | 6 p.links.t1.zh
 {file: a.en}, =>                | 7 p.splits
 every: 3 => every: 1            | 5 p.hold_out.dev.every
 of: p => of: q                  | 2 few.of

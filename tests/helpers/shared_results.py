@@ -28,7 +28,7 @@ NAMES = (
 )
 """What gives such a `tiny` the names in `quickstart` that documents use: pair, run, head, key."""
 
-MEASURING = ("importance", "relevance", "roles")
+MEASURING = ("importance", "relevance", "roles", "alignment")
 REDRAWN = {"general": 1, "claims": 1, "cost": 1, "report": 1}
 """Jobs after a change of the chapter `general`."""
 GATHERED = REDRAWN | {"headmask": 1, "voita_pruning": 1, "michel": 1}
@@ -41,7 +41,7 @@ DECODED |= {"translate": 8, "bleu": 8}
 """Jobs that decode, for each seed: with the baseline and seven pruned runs."""
 TRAINED = {"train": 1, "gates": 2, "gates_from_none": 2, "scratch": 1, "fine_tune": 1, "subset": 1}
 TRAINED |= dict.fromkeys(("pruned_roles", "loss_change", "more_measures", "importance_speed"), 1)
-TRAINED |= dict.fromkeys(MEASURING, 1)
+TRAINED |= dict.fromkeys((*MEASURING, "pruned_alignment"), 1)
 """Jobs that make, rank and examine their models."""
 SECRET = "hunter2-of-the-month"
 

@@ -13,7 +13,7 @@ from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.trees import Tree, align_trees
+from headcount.data.trees import Tree, align_trees, cut_tokens
 from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
 from headcount.model.transformer import Transformer
@@ -109,10 +109,10 @@ def test_pieces_know_where_they_begin(case):
     line = "réma köldo  Ærsun on"
     for segmenter in case.pair.segmenters():
         placed = segmenter.placed(line)
-        assert [piece for piece, _ in placed] == segmenter.pieces(line)
-        text = [(piece, at) for piece, at in placed if piece not in segmenter._special]
-        for number, (_, at) in enumerate(text):
-            ids = segmenter.vocabulary.ids(piece for piece, _ in text[:number])
+        text, (before, after) = [piece for piece, _ in placed], segmenter.marks
+        assert [*before, *text, *after] == segmenter.pieces(line)
+        for number, (_, at) in enumerate(placed):
+            ids = segmenter.vocabulary.ids(text[:number])
             assert "".join(segmenter.decode(ids).split()) == "".join(line[:at].split())
         assert [at for _, at in placed] == sorted(at for _, at in placed)
         assert placed[-1][1] <= len(line)
@@ -122,6 +122,8 @@ def test_marks_before_a_sentence(case):
     """Translations begin with the target's marks. Trees are refused where sources have marks."""
     src, tgt = case.pair.segmenters()
     assert bool(tgt.prefix) == (case.small.family not in ("marian", "pegasus", "mbart"))
+    (before, after), words = src.marks, cut_tokens(["the", "ma"], src)
+    assert [*before, *(piece for word in words for piece in word), *after] == src.pieces("the ma")
     tree = Tree("s", ["the", "ma"], [], "the ma")
     if case.small.family == "pegasus":
         assert align_trees([tree], src)[1]["sentences"] == 1

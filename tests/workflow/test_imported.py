@@ -61,6 +61,7 @@ SEEN = ("general", "headmask", "voita_roles", "atlas", "claims", "cost", "report
 JOBS = MEASURED | {"fetch_pretrained": 1, "synthetic": 1, "text": 3, "segment": 1, "trees": 1}
 JOBS |= dict.fromkeys(SEEN, 1) | {"imported_run": 1, "voita_pruning": 1, "michel": 1}
 JOBS |= {"gates": 2, "fine_tune": 1, "pruned_roles": 1, "untuned_masking": 1, "translate": 4}
+JOBS |= {"links": 1, "alignment": 1, "pruned_alignment": 1}
 JOBS |= {"bleu": 4, "loss_change": 1, "ablation": 1, "pruning_profile": 1}
 TUNED_JOBS = {"text": 3, "segment": 1, "train": 2, "translate": 2, "bleu": 2, "headmask": 1}
 TUNED_JOBS |= {"importance": 2, "masking": 2}

@@ -67,6 +67,28 @@ def test_test_sets_under_masks_are_the_first_or_those_named(plan):
     assert flags[flags.index("--test-sets") + 1] == '["test_2018_flickr"]'
 
 
+def test_alignment_is_measured_on_the_first_test_set_with_links(plan, monkeypatch):
+    generated, german = {"pair": "synthetic_near.en-art"}, {"pair": "multi30k.de-en"}
+    change(plan, pairs=[generated["pair"], german["pair"]])
+    assert plan.aligned_tests(generated) == ["test"] and plan.aligned_tests(german) == []
+    assert plan.aligned() == [generated["pair"]]
+    (path,) = plan.links(generated)
+    assert path == f"data/bpe/quickstart/{generated['pair']}/links/test.gold.jsonl"
+    tables = {item.name for c in chapters_of(monkeypatch, plan).chapters for item in c.outputs}
+    assert {"alignment", "alignment_uses"} <= tables
+    linked = plan.corpora["multi30k"].model_copy(
+        update={"links": {"test_2017_mscoco": {"en-de": {}}}}
+    )
+    monkeypatch.setitem(plan.corpora, "multi30k", linked)
+    assert plan.aligned_tests(german) == ["test_2017_mscoco"]
+    monkeypatch.undo()
+    change(plan, "alignment", links="silver")
+    assert plan.aligned_tests(german) == ["test_2016_flickr"]
+    wanted = german | {"aligned": "test_2016_flickr", "links": "silver"}
+    file = f"data/text/quickstart/{german['pair']}/links/test_2016_flickr.silver.links"
+    assert plan.raw_links(wanted) == file
+
+
 def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
     run = {"pair": "multi30k.de-en", "run": "impt-6", "seed": "3"}
     path = "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"

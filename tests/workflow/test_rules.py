@@ -81,6 +81,7 @@ def test_every_rule_has_a_script_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
     made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
     shared = {"pruned_roles": "roles", "loss_change": "importance"}
+    shared |= {"pruned_alignment": "alignment"}
     shared |= dict.fromkeys(PRUNING, "prune")
     shared |= dict.fromkeys(("fetch_classifier", "fetch_pretrained"), "download")
     for name, rule in rules.items():

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
 ELSEWHERE = {"all", "raw", "prepare", "download", "michel_classifiers"}
 """Rules that need other settings; those of classifiers and imported models have tests as well."""
-PARTLY = {"pruned_roles", "cost"}
+PARTLY = {"pruned_roles", "alignment", "pruned_alignment", "cost"}
 """Jobs for several folders, each of whose files records what is its own."""
 RESULTS = "results/quickstart"
 CONFIG = "config/quickstart.yaml"
@@ -178,6 +178,7 @@ def test_f42_cores_change_no_command(project):
 
 
 LAMBDA = ("gates", "translate", "bleu", "untuned_masking", "speed", "pruned_roles")
+LAMBDA += ("pruned_alignment",)
 PRUNED = (r"pruned:\n(  - .*\n)+", "")
 MORE = (r"lambda: \[0, 0.015\]\}", "lambda: [0, 0.015, 0.2]}")
 TRADED = (("updates: 60", "updates: 70"), ("dev_interval: 50", "dev_interval: 20"))

@@ -47,6 +47,7 @@ def values_by_rule(
 def _values(plan: Plan, pair: str, names: Iterable[str]) -> Values:
     """Return the values of wildcards whose values depend on the pair."""
     of_pair = {"split": plan.splits, "test": plan.tests, "treebank": plan.raw.treebanks}
+    of_pair |= {"aligned": plan.aligned_tests, "links": lambda _: [plan.settings.alignment.links]}
     return {name: of_pair[name]({"pair": pair}) for name in names if name in of_pair}
 
 
@@ -63,6 +64,7 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
         "bpe": [] if plan.imported.name else pairs,
         "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
+        **dict.fromkeys(("alignment", "pruned_alignment"), plan.aligned()),
         "entailment": corpora,
         "fine_tune_classifier": corpora,
         "classifier_ablation": corpora,

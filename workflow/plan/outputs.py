@@ -86,6 +86,7 @@ class Outputs:
             ("<test>", plan.tests),
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
+            ("<alignment>", lambda w: ["alignment"] * len(plan.aligned_tests(w))),
         ):
             if word in name:
                 return [name.replace(word, value) for value in values({"pair": pair})]

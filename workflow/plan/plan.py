@@ -118,6 +118,27 @@ class Plan:
         corpus, src, tgt = parse_pair(w["pair"])
         return test_sets(self.corpora[corpus], src, tgt)
 
+    def aligned_tests(self, w: Wildcards) -> list[str]:
+        """Return the test set on which word alignment is measured, or none without links."""
+        corpus, src, tgt = parse_pair(w["pair"])
+        tests, known = self.tests(w), self.corpora[corpus]
+        linked = [test for test in tests if known.linked(test, src, tgt)]
+        return (linked or tests * (self.settings.alignment.links == "silver"))[:1]
+
+    def links(self, w: Wildcards) -> list[str]:
+        """Return the file of links between the words of a pair's test set, cut into pieces."""
+        folder, kind = f"{self.layout.bpe(w['pair'])}/links", self.settings.alignment.links
+        return [f"{folder}/{test}.{kind}.jsonl" for test in self.aligned_tests(w)]
+
+    def aligned(self) -> list[str]:
+        """Return the pairs whose word alignment is measured."""
+        return [pair for pair in self.settings.pairs if self.aligned_tests({"pair": pair})]
+
+    def raw_links(self, w: Wildcards) -> str:
+        """Return the file that has the links of a test set."""
+        silver = f"{self.layout.text(w['pair'])}/links/{w['aligned']}.silver.links"
+        return silver if w["links"] == "silver" else self.raw.of(w["pair"]).manifest
+
     def splits(self, w: Wildcards) -> list[str]:
         """Return the names of all splits of a pair, training first."""
         return ["train", "dev", *self.tests(w)]

@@ -219,6 +219,13 @@ def syntax(syntax: pd.DataFrame, pruned_syntax: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(of=of, value=above, note=notes)
 
 
+def aligned(alignment: pd.DataFrame, pruned_alignment: pd.DataFrame) -> pd.DataFrame:
+    """Return 1 − AER of content words at the step that predicts them."""
+    rows = pd.concat([alignment, pruned_alignment], ignore_index=True)
+    rows = rows.query("system == 'head' and step == 'output' and words == 'content'")
+    return rows.assign(value=1 - rows["aer"], note=rows["links"] + " links").dropna(subset="value")
+
+
 def masked(masks: pd.DataFrame) -> pd.DataFrame:
     """Return the share of the updates of a training that masked a head."""
     return frequencies(with_updates(masks)).rename("value").reset_index()

@@ -37,11 +37,6 @@ class Marks:
     words: Mapping[str, str] = field(default_factory=dict)
     """Added words, which are cut whole, each with the pattern that finds it in a line."""
 
-    def around(self, placed: list[Placed], end: int) -> list[Placed]:
-        """Return a sentence's pieces with marks at positions 0 and `end`, or nothing for none."""
-        before, after = [(mark, 0) for mark in self.before], [(mark, end) for mark in self.after]
-        return [*before, *placed, *after] if placed else []
-
     def prefix(self, vocabulary: Vocabulary) -> list[int]:
         """Return the ids that every sentence begins with."""
         return vocabulary.ids(map(protect, self.before))
@@ -69,24 +64,25 @@ class RunningPieces(AnySegmenter):
         """`cut` and `join` have the model's own names of pieces."""
         super().__init__(language, words, normalise)
         self.prefix = marks.prefix(words)
-        self._marks, self._cut, self._join = marks, cut, join
+        self.marks = list(map(protect, marks.before)), list(map(protect, marks.after))
+        self._cut, self._join = cut, join
         self.special = frozenset(map(protect, marks.special))
         self._apart = self.special.union(map(protect, marks.words))
 
     @property
     def marked(self) -> bool:
         """True if sentences have marks, beside their end."""
-        return bool(self._marks.before or self._marks.after)
+        return any(self.marks)
 
     def pieces(self, line: str) -> list[str]:
         """Return the pieces of a cleaned line with its marks, known to the model or not."""
-        return [piece for piece, _ in self.placed(line)]
+        before, after = self.marks
+        text = [piece for piece, _ in self.placed(line)]
+        return [*before, *text, *after] if text else []
 
     def placed(self, line: str) -> list[Placed]:
-        """Return the pieces, each with the position in the normalised line where it begins."""
-        line = self.normalise(line)
-        placed = self._marks.around(self._cut(line), len(line))
-        return [(protect(piece), position) for piece, position in placed]
+        """Return the pieces of text, with positions in the normalised line where they begin."""
+        return [(protect(piece), position) for piece, position in self._cut(self.normalise(line))]
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
         """Return for each piece True if it begins a word. Special pieces and added words do."""
@@ -114,7 +110,7 @@ class RunningPieces(AnySegmenter):
         """Return at most `longest` ids of a line, among them the marks at its end."""
         if len(ids) <= longest:
             return ids
-        after = self.vocabulary.ids(map(protect, self._marks.after))
+        after = self.vocabulary.ids(self.marks[1])
         return [*ids[: max(0, longest - len(after))], *after][:longest]
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -160,16 +160,12 @@ def align_trees(
     Pieces of running text belong to the token in which they begin. Raises UserError if no sentence
     stays, and for a model whose sentences have marks.
     """
-    running = isinstance(segmenter, RunningPieces)
-    if running and segmenter.marked:
+    if isinstance(segmenter, RunningPieces) and segmenter.marked:
         raise UserError("this model adds marks, which are no words; leave roles.trees out")
     dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:
-        if running:
-            pieces = _cut_running(tree, segmenter)
-        else:
-            pieces = [segmenter.pieces(clean(token)) for token in tree.tokens]
+        pieces = cut_tokens(tree.tokens, segmenter, tree.text)
         if reason := _unfit(tree, pieces):
             dropped[f"dropped_{reason}"] += 1
             example = f"sentence {tree.sentence}: {UNFIT[reason]}"
@@ -183,17 +179,29 @@ def align_trees(
     return aligned, kept | dict(dropped)
 
 
-def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
-    """Return pieces of the sentence by token, none for a token in which no piece begins.
+def cut_tokens(
+    tokens: list[str], segmenter: AnySegmenter, text: str | None = None
+) -> list[list[str]]:
+    """Return pieces of a sentence by token, none for a token in which no piece begins.
+
+    Running text is cut as a whole. `text`: the sentence, if spaces between tokens differ from it.
+    """
+    if isinstance(segmenter, RunningPieces):
+        return _cut_running(tokens, segmenter, text or " ".join(tokens))
+    return [segmenter.pieces(clean(token)) for token in tokens]
+
+
+def _cut_running(tokens: list[str], segmenter: RunningPieces, text: str) -> list[list[str]]:
+    """Return pieces of running text by token.
 
     A piece begins with its first letter (a character that is no space) at or after its position,
     because "▁" alone stands before its word.
     """
-    text = segmenter.normalise(clean(tree.text or " ".join(tree.tokens)))
+    text = segmenter.normalise(clean(text))
     # Lower case may have more letters than upper case.
-    tokens = (segmenter.normalise(clean(token)) for token in tree.tokens)
-    owners = [n for n, token in enumerate(tokens) for _ in "".join(token.split())]
-    pieces: list[list[str]] = [[] for _ in tree.tokens]
+    written = (segmenter.normalise(clean(token)) for token in tokens)
+    owners = [n for n, token in enumerate(written) for _ in "".join(token.split())]
+    pieces: list[list[str]] = [[] for _ in tokens]
     if len("".join(text.split())) != len(owners) or not owners:
         return pieces
     before = list(accumulate((not letter.isspace() for letter in text), initial=0))

@@ -133,6 +133,8 @@ class AnySegmenter:
     """Ids that every sentence begins with, such as the code of its language."""
     special: frozenset[str] = frozenset()
     """Pieces that are not text, such as codes of languages."""
+    marks: tuple[list[str], list[str]] = ([], [])
+    """Pieces before and after every sentence that are not text. The end is none of them."""
 
     def __init__(self, language: str, words: Vocabulary, normalise: Normalise):
         """`words`: the pieces of the model. `normalise` writes lines as the training text."""

@@ -1,13 +1,14 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017) with a multiplier for every head."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
@@ -158,9 +159,11 @@ def first_device(model: nn.Module) -> torch.device:
 
 @contextmanager
 def watch_attention(
-    model: Transformer, visit: Callable[[str, int, Tensor], None]
+    model: Transformer,
+    visit: Callable[[str, int, Tensor], None],
+    kinds: Container[str] = KINDS,
 ) -> Iterator[None]:
-    """Call `visit` with kind, layer and weights [b, h, q, k] of every attention layer as it runs.
+    """Call `visit` with kind, layer and weights [b, h, q, k] of attention layers as they run.
 
     Layers without heads are skipped. In a search k are the positions that a hypothesis attends to.
     """
@@ -171,7 +174,7 @@ def watch_attention(
 
     with ExitStack() as hooks:
         for kind, layer, module in model.attentions():
-            if module.heads:
+            if module.heads and kind in kinds:
                 hook = module.register_forward_pre_hook(partial(show, kind, layer))
                 hooks.enter_context(hook)
         yield

@@ -79,7 +79,7 @@ def resample_bleu(
     of_places = np.array([count(lines(line), references[number]) for number, line in places])
     counts = [of_places[of_system] for of_system in rows]  # see `bleu_of_counts`
     scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
-    for times in _resamples(len(targets), samples):
+    for times in resamples(len(targets), samples):
         scores.append([bleu_of_counts(times @ of_system) for of_system in counts])
     return np.concatenate(scores, axis=1)
 
@@ -96,7 +96,7 @@ def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.
     `correct`: 1 for each example that a system gets right, else 0. Returns [systems, 1 + samples].
     """
     right = np.stack(correct, axis=1)  # [examples, systems]
-    blocks = [np.ones((1, len(right))), *_resamples(len(right), samples)]
+    blocks = [np.ones((1, len(right))), *resamples(len(right), samples)]
     return np.concatenate([times @ right for times in blocks]).T * 100 / len(right)
 
 
@@ -118,7 +118,7 @@ def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
     return np.where(matches.any(axis=1), scores, 0)
 
 
-def _resamples(sentences: int, samples: int) -> Iterator[np.ndarray]:
+def resamples(sentences: int, samples: int) -> Iterator[np.ndarray]:
     """Yield counts of each sentence in each resample, [up to `_BLOCK`, sentences] at a time."""
     generator = np.random.default_rng(SEED)
     for start in range(0, samples, _BLOCK):

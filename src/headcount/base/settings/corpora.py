@@ -54,10 +54,17 @@ class Corpus(Published):
         sources, taken = {rule.of for rule in self.hold_out.values()}, {*self.hold_out} & given
         parts = {s: {len(x.parts or [x]) for x in self.splits[s].values()} for s in given}
         uneven = [split for split in parts if len(parts[split]) > 1]
+        linked = {(split, pair) for split, files in self.links.items() for pair in files}
+        strange = [
+            f"{s}.{p}" for s, p in linked if not {*p.split("-")} <= {*self.splits.get(s, ())}
+        ]
+        fewer = sorted({*self.links} & {*self.overlap, *sources})
         several = any(side.references for side in self.splits.get("train", {}).values())
         yield "expected splits, or a generator", bool(self.generator) == bool(given)
         yield "settings go with a generator", bool(self.generator) != bool(self.settings)
         yield f"hold_out: expected new splits of {sorted(given)}", sources - given or taken
+        yield f"links: {strange}: expected splits and their languages", strange
+        yield f"links: {fewer}: expected splits that lose no pairs to overlap or hold_out", fewer
         yield f"overlap: expected splits of {sorted(given)}", {*self.overlap} - given
         yield f"draw: expected splits of {sorted(known)}", {*self.draw} - known
         yield f"splits: {uneven}: expected as many parts in each language", uneven
@@ -78,6 +85,11 @@ class Corpus(Published):
         sides = self.splits.get(held.of if held else split, {})
         several = src in sides and sides[src].references is not None
         return {src, tgt} <= {*self.languages.get(split, [])} and not several
+
+    def linked(self, split: str, src: str, tgt: str) -> bool:
+        """Return whether the words of a split have gold links, in either direction."""
+        pairs = ["en-art"] if self.generator else self.links.get(split, ())
+        return split not in self.draw and not {f"{src}-{tgt}", f"{tgt}-{src}"}.isdisjoint(pairs)
 
     @property
     def tree_languages(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import SpeedSettings, TranslateSettings
 from headcount.base.settings.heads import (
     AblationSettings,
+    AlignmentSettings,
     ClassifierSettings,
     ImportanceSettings,
     LrpSettings,
@@ -91,6 +92,7 @@ class Experiment(Section):
     speed: SpeedSettings = SpeedSettings()
     roles: RolesSettings = RolesSettings()
     lrp: LrpSettings = LrpSettings()
+    alignment: AlignmentSettings = AlignmentSettings()
     classifiers: ClassifiersSettings = ClassifiersSettings()
     fine_tuning: FineTuningSettings = FineTuningSettings()
     classifier_ablation: ClassifierSettings = ClassifierSettings()

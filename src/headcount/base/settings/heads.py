@@ -107,6 +107,17 @@ class RolesSettings(Batches):
     """A head is a rare-word head if this share of its largest weights is at the two rarest."""
 
 
+class AlignmentSettings(Batches):
+    """Alignment of words by cross-attention, on the first test set with links."""
+
+    flag_prefix: ClassVar[str] = "alignment-"
+
+    sentences: int = Field(1000, ge=2)
+    """Sentences to measure on: the first of the test set. Every other one chooses heads."""
+    links: Literal["gold", "silver"] = "gold"
+    """Links that count as right: of the corpus, where it has some, or those that eflomal finds."""
+
+
 class MaskingSettings(Section):
     """Translating with heads masked: in groups by importance, cumulatively, and at random."""
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from headcount.base.settings.section import (
     FILE,
+    LANGUAGE,
     NO_BRACES,
     SHA256,
     Faults,
@@ -29,6 +30,7 @@ _FORMATS: dict[str, Format] = {"sgm": "sgm", "sgml": "sgm", "xml": "sgm", "tmx":
 # Plain http is for a server on this machine.
 _HOST = r"(https://[A-Za-z0-9][A-Za-z0-9.:_-]*|http://(127\.0\.0\.1|localhost)(:[0-9]+)?)"
 _FOLDER = f"^{_HOST}(/[A-Za-z0-9._~%:+-]+)*"
+Languages = Annotated[str, Field(pattern=f"^{LANGUAGE}-{LANGUAGE}$")]
 Url = Annotated[str, Field(pattern=f"{_FOLDER}/?$"), AfterValidator(lambda url: url.rstrip("/"))]
 
 
@@ -185,6 +187,9 @@ class Published(Section):
     """By split: how well the times of subtitles must agree."""
     hold_out: dict[FileName, HoldOut] = {}
     """Splits that are taken out of others, by name; pairs are counted after `overlap`."""
+    links: dict[FileName, dict[Languages, File]] = {}
+    """Word links of a split by `<source>-<target>`: lines such as `0-0 1-2 2p3` (p or ?: possible),
+    for words between spaces, counted from 0."""
     entailment: dict[FileName, File] = {}
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
 
@@ -197,9 +202,11 @@ class Published(Section):
         yield "files need a base_url, or a url each", named and not self.base_url
 
     def files(self) -> Iterator[File]:
-        """Yield the files of splits, overlaps and entailment, as often as they are named."""
+        """Yield the files of splits, overlaps, links and entailment, as often as they are named."""
         for side in (side for sides in self.splits.values() for side in sides.values()):
             yield from side.files
         for rule in self.overlap.values():
             yield from (rule.ids, rule.links)
+        for files in self.links.values():
+            yield from files.values()
         yield from self.entailment.values()

@@ -44,10 +44,15 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
         }
         for split, rule in given.overlap.items()
     }
+    links = {
+        split: {pair: plan.row(file, f"{split}.{pair}.links") for pair, file in files.items()}
+        for split, files in given.links.items()
+    }
     about = {
         "corpus": corpus,
         **given.model_dump(include={"pretokenised", "base_url", "hold_out"}),
         "overlap": overlap,
+        "links": links,
         "entailment": {split: plan.row(file, split) for split, file in given.entailment.items()},
     }
     if not plan.files:
