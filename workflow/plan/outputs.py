@@ -86,6 +86,7 @@ class Outputs:
             ("<test>", plan.tests),
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
+            ("<drawn>", lambda w: ["dev"] * ("dev" in plan.linked_splits(w))),
             ("<alignment>", lambda w: ["alignment"] * len(plan.aligned_tests(w))),
         ):
             if word in name:

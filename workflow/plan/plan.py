@@ -125,6 +125,13 @@ class Plan:
         linked = [test for test in tests if known.linked(test, src, tgt)]
         return (linked or tests * (self.settings.alignment.links == "silver"))[:1]
 
+    def linked_splits(self, w: Wildcards) -> list[str]:
+        """Return the splits whose words get links: the test set, and dev to draw gold links."""
+        known, *sides = parse_pair(w["pair"])
+        gold = self.settings.alignment.links == "gold"
+        drawn = gold and self.corpora[known].linked("dev", *sides)
+        return self.aligned_tests(w) + ["dev"] * drawn
+
     def links(self, w: Wildcards) -> list[str]:
         """Return the file of links between the words of a pair's test set, cut into pieces."""
         folder, kind = f"{self.layout.bpe(w['pair'])}/links", self.settings.alignment.links
