@@ -18,11 +18,10 @@ enc_self,0,1,share_content,0.99,1,198,200,0
 """
 
 
-@pytest.fixture
-def table(tmp_path):
+def make_table(tmp_path, baseline):
     scores = {
         "baseline-d0": (30, 31, 32),
-        "baseline": (32, 33, 34.5),
+        "baseline": baseline,
         "random-6-d0": (31, 32, 33.5),
     }
     rows = ["pair,run,seed,test_set,metric,score"]
@@ -42,7 +41,8 @@ def table(tmp_path):
     return phenomena_table(Evidence(files_in("outputs", Path(tmp_path)))).set_index("phenomenon")
 
 
-def test_rows_of_what_is_measured(table):
+def test_rows_of_what_is_measured(tmp_path):
+    table = make_table(tmp_path, baseline=(32, 33, 34.5))
     names = [phenomena()[name].phenomenon for name in ("masks", "dropout", "position", "copies")]
     assert table.index.tolist() == names
     masks, dropout, position, copies = (table.loc[name] for name in names)
@@ -56,6 +56,13 @@ def test_rows_of_what_is_measured(table):
     assert (position["ours"], position["holds"]) == (0.98, "holds")
     assert position["low"] == pytest.approx(0.9300, abs=1e-4)
     assert (copies["ours"], copies["holds"]) == (0.45, "undecided")
+
+
+def test_one_training_has_no_interval_and_no_verdict(tmp_path):
+    table = make_table(tmp_path, baseline=(32,))
+    row = table.loc[phenomena()["dropout"].phenomenon]
+    assert (row["ours"], row["holds"], row["limit"]) == (2, "undecided", "above 0")
+    assert row[["low", "high"]].isna().all()
 
 
 @pytest.mark.parametrize("name", phenomena())

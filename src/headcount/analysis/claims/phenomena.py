@@ -1,6 +1,8 @@
 """The papers' headline results as phenomena, and whether an experiment shows them."""
 
 from functools import cache
+from math import nan
+from typing import Any
 
 import pandas as pd
 
@@ -48,9 +50,9 @@ def phenomena_table(evidence: Evidence) -> pd.DataFrame:
         if parts > 1:
             best = numbers.groupby("part")["value"].mean().idxmax()
             numbers = numbers[numbers["part"] == best].drop(columns="part")
-        decision = None if numbers.empty else decide(numbers, claim.test)
-        if decision is None:
+        if numbers.empty:
             continue
+        decision = decide(numbers, claim.test) or _single(numbers, claim.test)
         sure = (decision["sure"] and parts == 1) or decision["p"] * parts < ALPHA
         verdict = (HOLDS if decision["holds"] else FAILS) if sure else UNDECIDED
         ours = dict(zip(["ours", "low", "high"], (decision[name] for name in BOUNDS), strict=True))
@@ -59,3 +61,10 @@ def phenomena_table(evidence: Evidence) -> pd.DataFrame:
         row |= {"limit": limit, "holds": verdict, "pairs": " ".join(sorted({*numbers["pair"]}))}
         rows.append(row | ours)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _single(numbers: pd.DataFrame, test: Rule) -> dict[str, Any]:
+    """Return the undecided row of a number of one training, which has no interval."""
+    ((side, limit),) = test.model_dump(include={"above", "below"}, exclude_none=True).items()
+    value = {"value": numbers["value"].mean(), "low": nan, "high": nan}
+    return value | {"side": side, "limit": limit, "sure": False, "p": 1.0, "holds": False}
