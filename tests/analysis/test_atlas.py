@@ -13,7 +13,7 @@ import pytest
 
 from headcount.analysis.atlas.page import write_page
 from headcount.analysis.frames import HEAD, RUN
-from headcount.analysis.tables.general.atlas import content, histories
+from headcount.analysis.tables.general.atlas import content, histories, sentences
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.training_runs import RunSettings
@@ -30,7 +30,10 @@ RUNS = {"baseline": RunSettings(method="baseline")}
 GATES = {PRUNED[1]: named_runs.RUNS[PRUNED[1]]}
 CELL = '#maps [aria-label^="encoder self-attention layer 0 head {}, {}:"]'
 LINE = {"source": ["a", "b"], "target": ["<s>", "c"]}
-LINE |= {"weights": {"enc_self.0.1": [[1000, 0], [500, 500]]}}
+LINE |= {
+    "weights": {"enc_self.0.1": [[1000, 0], [500, 500]], "dec_enc.0.0": [[900, 100], [0, 1000]]}
+}
+LINE |= {"links": [[0, 1]]}
 
 
 def rows(model, values, **more):
@@ -104,6 +107,31 @@ def test_masks_gates_and_importance_over_updates():
     ]
 
 
+def test_links_between_words_are_links_between_their_subwords(tmp_path):
+    """`do g` is a word of two subwords and stands for `ko`, `the` for nothing."""
+    sentence = {"source": ["the", "do@@", "g", "</s>"], "target": ["<s>", "ko", "."]}
+    other = {"source": ["the", "</s>"], "target": ["<s>", "."]}
+    for run in ("baseline", "random-1"):
+        folder = tmp_path / "heads" / "p" / run / "seed1"
+        folder.mkdir(parents=True)
+        lines = [
+            json.dumps(line | {"weights": {"dec_enc.0.0": [[0.25]]}}) for line in (sentence, other)
+        ]
+        (folder / "sentences.jsonl").write_text("\n".join(lines) + "\n")
+    linked = {"source": [["the"], ["do@@", "g"]], "target": [["ko"], ["."]], "sure": [[1, 0]]}
+    path = tmp_path / "bpe" / "p" / "links" / "dev.gold.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(linked | {"possible": [[1, 0], [1, 1]]}) + "\n")
+    maps = [tmp_path / f"heads/p/{run}/seed1/sentences.jsonl" for run in ("baseline", "random-1")]
+    made = sentences(maps[:1], maps[1:], [path])
+    assert list(made) == [("p", "baseline", 1), ("p", "random-1", 1)]
+    for first, second in made.values():
+        # The query 0, which reads <s>, predicts ko, and the query 1 the stop.
+        assert first["links"] == [(0, 1), (0, 2), (1, 1), (1, 2)] and "links" not in second
+        assert first["weights"] == {"dec_enc.0.0": [[250]]}
+    assert "links" not in sentences(maps, [], [])["p", "baseline", 1][0]
+
+
 def test_f54_names_end_no_element_and_the_page_asks_no_network():
     made = write_page(planted(["</script><b>", "</s>"]), ORIGIN)
     assert "</script><b>" not in made and made.count("<script") == made.count("</script>") == 3
@@ -166,7 +194,15 @@ def test_views_follow_the_choice_which_is_in_the_address_and_can_be_saved(visit)
     assert saved(page, "mask.txt") == "enc_self.0.1\nenc_self.0.0\n"
     points = list(csv.DictReader(io.StringIO(saved(page, "Save attention as CSV"))))
     assert [point["weight"] for point in points] == ["1", "0", "0.5", "0.5"]
-    page.get_by_label("Colour of the maps").select_option("role")
+    page.get_by_label("Head", exact=True).select_option("dec_enc.0.0")
+    points = list(csv.DictReader(io.StringIO(saved(settle(page), "Save attention as CSV"))))
+    assert [(p["from"], p["to"], p["link"]) for p in points] == [
+        ("<s> › c", "a", "0"), ("<s> › c", "b", "1"),
+        ("c › </s>", "a", "0"), ("c › </s>", "b", "0"),
+    ]  # fmt: skip
+    assert page.locator('#attention path[stroke="#D55E00"][stroke-opacity="1"]').count() == 1
+    page.get_by_label("Head", exact=True).select_option("enc_self.0.1")
+    settle(page).get_by_label("Colour of the maps").select_option("role")
     address = settle(page).evaluate("location.hash")
     again = visit(address)
     assert again.get_by_label("Colour of the maps").input_value() == "role"

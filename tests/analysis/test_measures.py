@@ -139,6 +139,32 @@ def test_heads_have_the_labels_that_their_numbers_make() -> None:
     assert heads["offset"][2:].isna().all() and heads["run"].iloc[-1] == "gates-all-l0.3"
 
 
+def test_heads_on_special_tokens_count_by_content_words() -> None:
+    named = {"confidence": [0.1, 0.9], "confidence_content": [0.8, 0.3], "content": [1, 0]}
+    attention = values(**named, entropy=[2, 1], entropy_content=[1.5, 0.5])
+    # Positions over all words of head 0 and over content words of head 1 do not count.
+    columns = ["statistic", "head", "offset", "hits", "counted"]
+    cells = [
+        ("share", 0, 0, 99, 0), ("share_content", 0, -1, 95, 1), ("share_content", 0, 2, 4, 1),
+        ("share", 1, 1, 40, 1), ("share_content", 1, 3, 100, 0),
+    ]  # fmt: skip
+    rows = pd.DataFrame(cells, columns=columns)
+    rows[KEYS[:5]] = [*BASE, *HEADS[0][:2]]
+    places = rows.assign(trials=100, value=rows["hits"] / 100)
+    relation = syntax((0, "t", "obj", 45, 45))
+    data = given(attention=attention, measures=attention, positions=places, syntax=relation)
+    heads = encoder_roles(data)
+    shown = ["confidence", "entropy", "offset", "share", "function", "content"]
+    assert heads[shown].fillna("").to_numpy().tolist() == [
+        [0.8, 1.5, -1, 0.95, "-1", 1], [0.9, 1, 1, 0.4, "", 0],
+    ]  # fmt: skip
+    table = all_measures(data).query("measure in ('confidence', 'position')")
+    assert table[["value", "note"]].fillna("").to_numpy().tolist() == [
+        [0.8, "over content words"], [0.9, ""], [0.95, "at -1, over content words"],
+        [0.4, "at +1"],
+    ]  # fmt: skip
+
+
 def test_labels_arrows_and_the_margin_in_points():
     names = [None, "-1", "v→s, o→v", "rare", "+12, rare, v→s"]
     kinds = [[], ["positional"], ["syntactic"], ["rare"], ["positional", "rare", "syntactic"]]

@@ -11,9 +11,10 @@ from headcount.analysis.claims.table import metric_of
 from headcount.analysis.inputs import files_in
 
 PLACE = "e/heads/a.x-y/baseline/seed1"
-POSITIONS = """kind,layer,head,statistic,value,offset,hits,trials
-enc_self,0,0,share,0.2,-1,40,200
-enc_self,0,1,share,0.98,1,196,200
+POSITIONS = """kind,layer,head,statistic,value,offset,hits,trials,counted
+enc_self,0,0,share,0.2,-1,40,200,1
+enc_self,0,1,share,0.98,1,196,200,1
+enc_self,0,1,share_content,0.99,1,198,200,0
 """
 
 

@@ -24,7 +24,7 @@ def roles(*rows: tuple) -> pd.DataFrame:
     """Return labelled heads: run, layer, head and function."""
     frame = pd.DataFrame(rows, columns=["run", "layer", "head", "function"])
     frame[["pair", "seed", "kind", "offset", "share"]] = ["p", 1, "enc_self", -1, 0.5]
-    return frame.assign(**dict.fromkeys(ATTENTION, 0.25))
+    return frame.assign(**dict.fromkeys(ATTENTION, 0.25), content=float("nan"))
 
 
 def relevance(heads: pd.DataFrame, values: list[float]) -> pd.DataFrame:
@@ -44,6 +44,27 @@ def test_heads_are_ranked_in_their_layer_by_the_size_of_relevance() -> None:
         ["baseline", 0, 1, 1], ["baseline", 1, 2, 0],
     ]  # fmt: skip
     assert table["survival"].tolist()[1] == 0.5 and table["importance"].isna().all()
+    # Older files have no sinks, and then the CSV has no column of them.
+    assert "content" not in table and table["_content"].isna().all()
+    sunk = heads.assign(content=[1, 0, 0, 0, 0])
+    table = tables.every_head(sunk, relevance(heads, [0.3, -0.7, 1, 0, 1]), nothing, left, RUNS)
+    assert table["content"].tolist() == [0, 1, 0, 0]
+    assert tables.without_sinks(heads) == "" and "content words" in tables.without_sinks(sunk)
+
+
+def test_sinks_have_positions_over_all_words_and_over_content_words() -> None:
+    shares = {"sink_special": 0.6, "sink_code": 0, "confidence": 0.1, "content": 1}
+    head = dict(zip(KEYS, ("p", "baseline", 1, "dec_self", 0, 0), strict=True))
+    attention = pd.DataFrame([head | {"statistic": k, "value": v} for k, v in shares.items()])
+    older = attention.assign(run="older", statistic="confidence")
+    rows = [("share", 0, 0.2, 2, 0), ("share", 1, 0.3, 3, 0), ("share_content", -1, 0.9, 9, 1)]
+    names = ["statistic", "offset", "value", "hits", "counted"]
+    positions = pd.DataFrame([head | dict(zip(names, row, strict=True)) for row in rows])
+    table = tables.sinks(pd.concat([attention, older]), positions)
+    (row,) = table.to_dict("records")
+    assert (row["sink_special"], row["confidence"], row["_content"]) == (0.6, 0.1, "yes")
+    assert (row["offset"], row["share"]) == (1, 0.3)
+    assert (row["offset_content"], row["share_content"]) == (-1, 0.9)
 
 
 def test_maps_are_of_baselines_or_of_runs_with_masks_beside_the_paper() -> None:

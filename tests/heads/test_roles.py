@@ -75,7 +75,7 @@ def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
 
 
 def position_rows(roles: TextRoles) -> list[list]:
-    return roles.positions.rows(GRID.heads())
+    return roles.positions.rows(GRID.heads(), "share", np.ones(GRID.size))
 
 
 def syntax_rows(model, trees=TREES, budget: int = 4096) -> list[dict]:

@@ -86,7 +86,12 @@ def test_one_job_writes_what_every_head_does(files, tmp_path):
     count = Counter(row["statistic"] for row in rows(tmp_path / "attention.csv"))
     encoder = sum(head.kind == "enc_self" for head in files.grid.heads())
     assert (count["confidence"], count["rare_rarest"]) == (files.grid.size, encoder)
+    for name in ("sink_special", "sink_code", "sink_punctuation", "content"):
+        assert count[name] == count["confidence_content"] == files.grid.size
     assert {row["kind"] for row in rows(tmp_path / "positions.csv")} == {"enc_self", "dec_self"}
+    for statistic in ("share", "share_content"):
+        found = [row for row in rows(tmp_path / "positions.csv") if row["statistic"] == statistic]
+        assert {row["kind"] for row in found} == {"enc_self", "dec_self"}
     syntax = rows(tmp_path / "syntax.csv")
     assert {row["relation"] for row in syntax} == {"nsubj"}  # det is not among the relations
     assert len(syntax) == 2 * encoder and {r["treebank"] for r in syntax} == {"t.first"}

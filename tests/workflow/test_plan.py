@@ -74,6 +74,8 @@ def test_alignment_is_measured_on_the_first_test_set_with_links(plan, monkeypatc
     assert plan.aligned() == [generated["pair"]]
     (path,) = plan.links(generated)
     assert path == f"data/bpe/quickstart/{generated['pair']}/links/test.gold.jsonl"
+    # Dev gets gold links, too, so that the atlas draws them.
+    assert plan.linked_splits(generated) == ["test", "dev"] and plan.linked_splits(german) == []
     tables = {item.name for c in chapters_of(monkeypatch, plan).chapters for item in c.outputs}
     assert {"alignment", "alignment_uses"} <= tables
     linked = plan.corpora["multi30k"].model_copy(

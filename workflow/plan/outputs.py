@@ -89,6 +89,7 @@ class Outputs:
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
             ("<gold>", plan.gold_tests),
+            ("<drawn>", lambda w: ["dev"] * ("dev" in plan.linked_splits(w))),
             ("<alignment>", lambda w: ["alignment"] * len(plan.aligned_tests(w))),
         ):
             if word in name:

@@ -129,6 +129,13 @@ class Plan:
         """Return the test set on which word alignment is measured by gold links, or none."""
         return self.aligned_tests(w) if self.settings.alignment.links == "gold" else []
 
+    def linked_splits(self, w: Wildcards) -> list[str]:
+        """Return the splits whose words get links: the test set, and dev to draw gold links."""
+        known, *sides = parse_pair(w["pair"])
+        gold = self.settings.alignment.links == "gold"
+        drawn = gold and self.corpora[known].linked("dev", *sides)
+        return self.aligned_tests(w) + ["dev"] * drawn
+
     def links(self, w: Wildcards, kind: str = "") -> list[str]:
         """Return the file of links between the words of a pair's test set, cut into pieces."""
         folder, kind = f"{self.layout.bpe(w['pair'])}/links", kind or self.settings.alignment.links

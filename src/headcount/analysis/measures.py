@@ -21,6 +21,7 @@ from headcount.data.lines import clean_lines
 
 KEYS = [*RUN, *HEAD]
 ATTENTION = ["confidence", "entropy", "rare_rarest", "rare_two_rarest", "rare_two_rarest_chance"]
+CONTENT_WORDS = "over content words"  # note of a value
 
 _ENDS = {"nsubj": ("v", "s"), "obj": ("v", "o"), "amod": ("n", "a"), "advmod": ("v", "adv")}
 _ROUNDING = 1e-9  # counts decide, not rounding
@@ -49,7 +50,8 @@ def encoder_roles(data: Data) -> pd.DataFrame:
     )
     settings: RolesSettings = data.settings["roles"]
     most = preferred(places).rename(columns={"value": "share"})[[*KEYS, "offset", "share"]]
-    table = wide(heads[heads["kind"] == "enc_self"], ATTENTION).merge(most, "left", KEYS)
+    heads = without_sinks(heads[heads["kind"] == "enc_self"])
+    table = wide(heads, [*ATTENTION, "content"]).merge(most, "left", KEYS)
     table = table.merge(_relations(relations, settings), "left", KEYS)
     positional = table["share"] >= settings.positional_share
     rare = table["rare_two_rarest"] >= settings.rare_share
@@ -66,9 +68,32 @@ def wide(values: pd.DataFrame, statistics: list[str]) -> pd.DataFrame:
     return table.rename_axis(columns=None).reindex(columns=[*KEYS, *statistics])
 
 
-def preferred(positions: pd.DataFrame) -> pd.DataFrame:
-    """Return, for every head, the row of the position at which most of its largest weights are."""
-    return positions.loc[positions.groupby(KEYS, sort=False)["hits"].idxmax()]
+def without_sinks(values: pd.DataFrame) -> pd.DataFrame:
+    """Return statistics of heads, over content words for heads that `content` marks. Adds `note`.
+
+    These heads have more than half of their attention on special tokens.
+    """
+    values = values.astype({"value": float})
+    marked = values.loc[(values["statistic"] == "content") & (values["value"] == 1), KEYS]
+    words = values[values["statistic"].str.endswith("_content")].merge(marked)
+    words["statistic"] = words["statistic"].str.removesuffix("_content")
+    words = words.rename(columns={"value": "_words"})[[*KEYS, "statistic", "_words"]]
+    rows = values.merge(words, "left")
+    words = rows.pop("_words")
+    notes = words.notna().map({True: CONTENT_WORDS})
+    return rows.assign(value=words.fillna(rows["value"]), note=notes)
+
+
+def preferred(positions: pd.DataFrame, statistic: str = "") -> pd.DataFrame:
+    """Return, for every head, the row of the position at which most of its largest weights are.
+
+    Without a `statistic`, among the rows that are `counted`. Older files count all rows.
+    """
+    if statistic:
+        rows = positions[positions["statistic"] == statistic]
+    else:
+        rows = positions[positions.reindex(columns=["counted"])["counted"].ne(0)]
+    return rows.loc[rows.groupby(KEYS, sort=False)["hits"].idxmax()]
 
 
 def exceeds(syntax: pd.DataFrame, settings: RolesSettings) -> pd.Series:
@@ -119,7 +144,7 @@ def statistics(data: Data) -> pd.DataFrame:
     """Return the measures that are statistics of files, with the column `measure`."""
     kinds = ("measures", "loss_change", "more_measures", "pruned_attention")
     rows = pd.concat(map(data.load, kinds), ignore_index=True)
-    rows = rows.rename(columns={"statistic": "measure"}).astype({"value": float})
+    rows = without_sinks(rows).rename(columns={"statistic": "measure"})
     rows = rows[rows["measure"].isin([name for name, m in MEASURES.items() if not m.function])]
     sizes = rows["measure"].isin([name for name, m in MEASURES.items() if m.size])
     return rows.assign(value=rows["value"].mask(sizes, rows["value"].abs()))
@@ -179,7 +204,9 @@ def score_lost(ablation: pd.DataFrame) -> pd.DataFrame:
 def position(positions: pd.DataFrame, pruned_positions: pd.DataFrame) -> pd.DataFrame:
     """Return the share of the largest weights at the relative position that a head prefers."""
     most = preferred(pd.concat([positions, pruned_positions], ignore_index=True))
-    return most.assign(note="at " + most["offset"].map("{:+d}".format).replace("+0", "0"))
+    at = "at " + most["offset"].map("{:+d}".format).replace("+0", "0")
+    words = most["statistic"].map({"share_content": f", {CONTENT_WORDS}"}).fillna("")
+    return most.assign(note=at + words)
 
 
 def syntax(syntax: pd.DataFrame, pruned_syntax: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 from headcount.base.errors import UserError, optional_package
 from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import AnySegmenter, Normalise, protect, restore
+from headcount.data.words import AnySegmenter, Normalise, is_punctuation, protect, restore
 
 UNIT = "sentencepiece"
 """`unit` in segmentation.json of text that was cut by a SentencePiece model."""
@@ -66,8 +66,8 @@ class RunningPieces(AnySegmenter):
         self.prefix = marks.prefix(words)
         self.marks = list(map(protect, marks.before)), list(map(protect, marks.after))
         self._cut, self._join = cut, join
-        self._special = frozenset(map(protect, marks.special))
-        self._apart = self._special.union(map(protect, marks.words))
+        self.special = frozenset(map(protect, marks.special))
+        self._apart = self.special.union(map(protect, marks.words))
 
     @property
     def marked(self) -> bool:
@@ -94,13 +94,17 @@ class RunningPieces(AnySegmenter):
     def word_count(self, pieces: Sequence[str]) -> int:
         """Return the number of words of text, without special pieces."""
         both = zip(self.begins(pieces), pieces, strict=True)
-        return sum(begins and piece not in self._special for begins, piece in both)
+        return sum(begins and piece not in self.special for begins, piece in both)
 
     def word(self, pieces: Sequence[str]) -> str:
         """Return the word of these pieces, or the name of a special piece."""
-        if pieces[0] in self._special:
+        if pieces[0] in self.special:
             return restore(pieces[0])
         return self._join([restore(piece) for piece in pieces]).strip()
+
+    def punctuation(self, pieces: Sequence[str]) -> list[bool]:
+        """Return for each piece True if it has no letter. Here words include their punctuation."""
+        return [is_punctuation(self.word([piece])) for piece in pieces]
 
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
         """Return at most `longest` ids of a line, among them the marks at its end."""
@@ -111,7 +115,7 @@ class RunningPieces(AnySegmenter):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the normalised line of ids without padding, start, end and special pieces."""
-        pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
+        pieces = (p for p in self.vocabulary.pieces(ids) if p not in self.special)
         line = self._join([restore(piece) for piece in pieces])
         return self.normalise(" ".join(line.split()))
 

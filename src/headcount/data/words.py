@@ -4,7 +4,9 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import regex
@@ -64,6 +66,7 @@ UNSPACED = (
 _RUN = regex.compile(f"([{UNSPACED}]+)")
 _CHARACTER = regex.compile(rf"[{UNSPACED}]\p{{M}}*")  # with its vowel signs and tones
 _INNER_SPACE = regex.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
+_PUNCTUATION = regex.compile(r"(?:(?!\uFFFD)[\p{P}\p{S}])*")  # the sign of a broken byte is none
 
 # Languages with faulty rules in sacremoses, joined by general ones. Czech's would append a number
 # to the word before it in every line that ends in a number and a stop.
@@ -85,37 +88,40 @@ class Tokeniser:
         Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
-        self._moses = self._jieba = None
+        self._rules, self._jieba = not pretokenised, None
         self._unspaced = unsegmented_scripts != "none" and not pretokenised
         if uses_jieba(language, pretokenised, unsegmented_scripts):
             import jieba  # here, because few languages need it
 
             jieba.setLogLevel(logging.WARNING)
             self._jieba = jieba
-        if not pretokenised:
-            import sacremoses  # takes a quarter of a second that not every text needs
 
-            code = two_letters(language)
-            self._moses = sacremoses.MosesTokenizer(code)
-            self._undo = sacremoses.MosesDetokenizer(_JOINED_AS.get(code, code))
+    @cached_property
+    def _moses(self) -> tuple[Any, Any]:
+        """Tokeniser and detokeniser by Moses's rules."""
+        import sacremoses  # takes a quarter of a second that not every job needs
+
+        code = two_letters(self.language)
+        undo = sacremoses.MosesDetokenizer(_JOINED_AS.get(code, code))
+        return sacremoses.MosesTokenizer(code), undo
 
     def split(self, line: str) -> list[str]:
         """Return the words of a cleaned line."""
-        if not self._moses:
+        if not self._rules:
             return line.split()
         if not self._unspaced or line.isascii():
-            return self._moses.tokenize(line, escape=False)
+            return self._moses[0].tokenize(line, escape=False)
         words: list[str] = []
         for place, part in enumerate(_RUN.split(line)):
             if place % 2 == 0:  # between runs of unspaced characters
-                words += self._moses.tokenize(part, escape=False)
+                words += self._moses[0].tokenize(part, escape=False)
             else:
                 words += self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
         return words
 
     def join(self, words: list[str]) -> str:
         """Return the line of words as people write it, with single spaces."""
-        line = self._undo.detokenize(words, unescape=False) if self._moses else " ".join(words)
+        line = self._moses[1].detokenize(words, unescape=False) if self._rules else " ".join(words)
         line = " ".join(line.split())
         return _INNER_SPACE.sub("", line) if self._unspaced else line
 
@@ -125,6 +131,8 @@ class AnySegmenter:
 
     prefix: Sequence[int] = ()
     """Ids that every sentence begins with, such as the code of its language."""
+    special: frozenset[str] = frozenset()
+    """Pieces that are not text, such as codes of languages."""
     marks: tuple[list[str], list[str]] = ([], [])
     """Pieces before and after every sentence that are not text. The end is none of them."""
 
@@ -136,6 +144,20 @@ class AnySegmenter:
         """Return the number of words of pieces."""
         return sum(self.begins(pieces))
 
+    def words(self, pieces: Sequence[str]) -> list[tuple[str, int]]:
+        """Return the words of pieces with their numbers of pieces.
+
+        Ids do not show the word that an unknown piece belongs to.
+        """
+        places = [place for place, begins in enumerate(self.begins(pieces)) if begins]
+        parts = [pieces[place:end] for place, end in pairwise([*places, len(pieces)])]
+        return [(self.word(part), len(part)) for part in parts]
+
+    def punctuation(self, pieces: Sequence[str]) -> list[bool]:
+        """Return for each piece True if its whole word is punctuation or symbols."""
+        words = self.words(pieces)
+        return [mark for word, count in words for mark in [is_punctuation(word)] * count]
+
     def encode(self, line: str) -> list[int]:
         """Return the ids of a cleaned line, without start or end. Unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
@@ -143,6 +165,11 @@ class AnySegmenter:
     def cut_off(self, ids: list[int], longest: int) -> list[int]:
         """Return at most `longest` ids of a line."""
         return ids[:longest]
+
+
+def is_punctuation(word: str) -> bool:
+    """Return True for a word of punctuation and symbols alone (Unicode categories P and S)."""
+    return _PUNCTUATION.fullmatch(word) is not None
 
 
 def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> bool:

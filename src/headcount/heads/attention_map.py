@@ -1,7 +1,6 @@
 """Attention on single sentences, between subwords or words, for drawing: of one head, of all."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.section import Compute
 from headcount.data.batches import Ids, ParallelText
-from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import FoundText, references
 from headcount.data.text import clean, read_clean
 from headcount.heads.head_measures import word_attention
@@ -59,7 +57,7 @@ def write_attention(
     for read, *pieces in zip(ids, sources, targets, strict=True):
         drawn = [[(piece, 1) for piece in side] for side in pieces]
         if level == "word":
-            drawn = [_words(*side) for side in zip((src, tgt), pieces, strict=True)]
+            drawn = [side.words(cut) for side, cut in zip((src, tgt), pieces, strict=True)]
         pair_ids = (read, tgt.vocabulary.ids(pieces[1]))
         maps.append(attention_map(model, pair_ids, tuple(drawn), head))
     write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
@@ -130,10 +128,3 @@ def attention_map(
 def _rounded(weights: Tensor) -> list[list[float]]:
     """Return rows of weights with four digits."""
     return [[round(weight, 4) for weight in row] for row in weights.tolist()]
-
-
-def _words(segmenter: AnySegmenter, pieces: list[str]) -> Words:
-    """Return the words of pieces. Ids do not show the word that an unknown piece belongs to."""
-    places = [place for place, begins in enumerate(segmenter.begins(pieces)) if begins]
-    parts = [pieces[place:end] for place, end in pairwise([*places, len(pieces)])]
-    return [(segmenter.word(part), len(part)) for part in parts]

@@ -5,7 +5,8 @@ words of both. A head points at the key of its largest weight, or at none if sev
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,14 +23,22 @@ from headcount.model.transformer import Transformer, first_device, watch_attenti
 
 NOWHERE = OUTSIDE = -1
 LARGEST_PART = 0.25  # of all subwords of the text that count as frequent
-POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
+POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials", "counted")
 
 
-class View(NamedTuple):
+@dataclass
+class View:
     """Positions of a batch that count for one attention type, boolean."""
 
     queries: Tensor  # [b, q]
     keys: Tensor  # [b, k]
+    _last: tuple[Tensor | None, Any] = (None, None)
+
+    def largest(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `largest` of these keys. Several measures ask for the same weights in turn."""
+        if self._last[0] is not weights:
+            self._last = weights, largest(weights, self.keys)
+        return self._last[1]
 
 
 def views(batch: Batch) -> dict[str, View]:
@@ -44,15 +53,26 @@ def views(batch: Batch) -> dict[str, View]:
     }
 
 
-def pointed(weights: Tensor, keys: Tensor) -> Tensor:
-    """Return the key [b, h, q] that a query points at among those that count, or `NOWHERE`.
+def largest(weights: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the largest weight of keys that count, and its key or `NOWHERE`, both [b, h, q].
 
     `weights` is [b, h, q, k], `keys` [b, k]. A key of weight 0 is never pointed at.
     """
-    weights = weights.masked_fill(~keys[:, None, None, :], 0)
-    largest, where = weights.max(-1)
-    shared = (weights == largest[..., None]).sum(-1) > 1
-    return where.masked_fill(shared | (largest == 0), NOWHERE)
+    weights = weights * keys[:, None, None, :]
+    most, where = weights.max(-1)
+    shared = (weights - most[..., None]).sign().sum(-1) > 1 - weights.shape[-1]  # fast, exact
+    return most, where.masked_fill(shared | (most == 0), NOWHERE)
+
+
+def pointed(weights: Tensor, keys: Tensor) -> Tensor:
+    """Return the key [b, h, q] that a query points at among those that count, or `NOWHERE`."""
+    return largest(weights, keys)[1]
+
+
+def entropies(weights: Tensor) -> Tensor:
+    """Return the entropy of weights [..., k] in nats. `torch.special.entr` takes three times."""
+    logarithms = weights.clamp(min=torch.finfo(weights.dtype).tiny).log_()
+    return -logarithms.mul_(weights).sum(-1)
 
 
 def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
@@ -126,9 +146,8 @@ class Confidence(AttentionMeasure):
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         queries = view.queries[:, None, :]
-        largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
-        entropies = torch.special.entr(weights).sum(-1)
-        counted = [_total(values * queries) for values in (largest, entropies, largest >= 0)]
+        most, _ = view.largest(weights)
+        counted = [_total(values * queries) for values in (most, entropies(weights), most >= 0)]
         self._sums[:, self._grid.span(kind, layer)] += counted
 
     def means(self) -> dict[str, np.ndarray]:
@@ -161,7 +180,7 @@ class Positions(AttentionMeasure):
                 self._trials[kind][offset + self._reach] += pairs.sum().item()
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        where = pointed(weights, view.keys)
+        _, where = view.largest(weights)
         valid = (where != NOWHERE) & view.queries[:, None, :]
         hits = self._hits[self._grid.span(kind, layer)]  # a view
         heads, queries = (torch.arange(size, device=where.device) for size in where.shape[1:])
@@ -169,13 +188,17 @@ class Positions(AttentionMeasure):
         counts = np.bincount(cells[valid].cpu().numpy(), minlength=hits.size)
         hits += counts.reshape(hits.shape)
 
-    def rows(self, heads: Sequence[Head]) -> list[list]:
-        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at."""
+    def rows(self, heads: Sequence[Head], statistic: str, counted: np.ndarray) -> list[list]:
+        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at.
+
+        `counted`: True for heads of which tables use these rows, [heads].
+        """
         rows = []
-        for head, hits in zip(heads, self._hits, strict=True):
+        for head, hits, used in zip(heads, self._hits, counted.astype(int).tolist(), strict=True):
             for place in hits.nonzero()[0].tolist():
                 hit, trials = int(hits[place]), int(self._trials[head.kind][place])
-                rows.append([*head, "share", hit / trials, place - self._reach, hit, trials])
+                share = hit / trials
+                rows.append([*head, statistic, share, place - self._reach, hit, trials, used])
         return rows
 
 
@@ -212,7 +235,7 @@ class RareWords(AttentionMeasure):
             self._chance[name] += (self._queries.double() * share[:, None]).sum().item()
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        where = pointed(weights, view.keys)
+        _, where = view.largest(weights)
         for name, rare in self._rare.items():
             at = rare[:, None, :].expand(-1, where.shape[1], -1).gather(2, where.clamp(min=0))
             hits = at & (where != NOWHERE) & self._queries[:, None, :]
@@ -252,7 +275,7 @@ class Copies(AttentionMeasure):
         self._trials += [int(queries.sum()) for queries in self._queries]
 
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
-        right = pointed(weights, view.keys) == self._places
+        right = view.largest(weights)[1] == self._places
         for hits, queries in zip(self._hits, self._queries, strict=True):
             hits[self._grid.span(kind, layer)] += _total(right & queries[:, None]).astype(int)
 

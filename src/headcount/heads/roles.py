@@ -40,13 +40,14 @@ from headcount.heads.head_measures import (
     token_numbers,
     word_attention,
 )
+from headcount.heads.sinks import Sinks, token_classes
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 FILES = ("attention.csv", "positions.csv", "syntax.csv", "sentences.jsonl", "roles.json")
-"""Confidence, entropy and rare words; relative positions; syntax; attention on short sentences."""
+"""Confidence, entropy, rare words, sinks; positions; syntax; attention on short sentences."""
 DIRECTIONS = ("to_dependent", "to_governor")
 """The end of an arc at which a head is expected to point. The query is the other end."""
 SYNTAX_COLUMNS = (*COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits")
@@ -83,22 +84,26 @@ def write_roles(
     counts = counts.to(first_device(model))
     rare, limit = RareWords(model.grid, counts, settings), frequent_limit(counts, settings)
     copies = Copies(model.grid, counts, limit, _shared_pieces(*words).to(counts.device))
+    sides = zip(pair.segmenters(), (text.src, text.tgt), strict=True)
+    sinks = Sinks(model.grid, [token_classes(*side) for side in sides], text.longest)
     sizes = {name: len(treebank) for name, treebank in treebanks.items()}
     budget, total = settings.batch_tokens, len(text) + sum(sizes.values())
     with (
         batches_of("resources", budget),
         tqdm(total=total, unit="sentence", disable=None) as bar,
     ):
-        add_up([confidence, positions, rare, copies], model, text, budget, bar.update)
+        add_up([confidence, positions, rare, copies, sinks], model, text, budget, bar.update)
         syntax = []
         for name, trees in treebanks.items():
             accuracy = Syntax(model.grid, trees, settings.relations)
             add_up([accuracy], model, sentences_of(trees, words[0]), budget, bar.update)
             syntax += accuracy.rows(heads, name)
     seconds = time.perf_counter() - begun
-    values = confidence.means() | rare.shares()
+    values, parked = confidence.means() | rare.shares() | sinks.means(), sinks.parked()
     write_csv(out / "attention.csv", COLUMNS, head_rows(heads, values))
-    write_csv(out / "positions.csv", POSITION_COLUMNS, positions.rows(heads))
+    places = positions.rows(heads, "share", ~parked)
+    places += sinks.positions.rows(heads, "share_content", parked)
+    write_csv(out / "positions.csv", POSITION_COLUMNS, places)
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, syntax)
     write_lines(out / "sentences.jsonl", _sentences(model, text, words, heads))
     facts = {"sentences": len(text), "rare_sentences": rare.sentences, "treebanks": sizes}

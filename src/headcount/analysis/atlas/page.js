@@ -102,19 +102,23 @@ async function drawAttention() {
   const first = known[0]?.[1];
   const alike = known.filter(([, {source, target}]) =>
     String([source, target]) === String([first.source, first.target]));
+  const links = head.kind === "dec_enc" ? first?.links : undefined;
   byId("attention-caption").textContent = [
     known.length ? "Rows are queries, columns keys. In the decoder, a query is the last subword read."
       : "No attention is stored: the head was pruned, or no sentence was short enough.",
+    links ? "After ›: the subword that it predicts. Frames: gold links of the predicted word." : "",
     ...known.filter(one => !alike.includes(one)).map(([{name}]) =>
       `${name} reads other subwords here: show it by itself.`),
   ].join(" ");
   if (!known.length) return;
   const {source, target} = first;
-  const queries = head.kind === "enc_self" ? source : target;
+  const predicting = target.map((piece, i) => `${piece} › ${target[i + 1] ?? "</s>"}`);
+  const queries = links ? predicting : head.kind === "enc_self" ? source : target;
+  const linked = new Set((links ?? []).map(String));
   const keys = head.kind === "dec_self" ? target : source;
   const rows = alike.flatMap(([model, {weights}]) => weights[head.name].flatMap((line, query) =>
     line.map((weight, key) => ({model: model.name, query, key, from: queries[query],
-      to: keys[key], weight: weight / 1000}))));
+      to: keys[key], weight: weight / 1000, link: Number(linked.has(`${query},${key}`))}))));
   const spec = fill(data.charts.attention, {queries, keys, title: head.label});
   const step = Math.floor((room("attention") / 2 - BESIDE) / keys.length);
   spec.columns = alike.length > 1 && step >= 14 ? 2 : 1;

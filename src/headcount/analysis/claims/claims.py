@@ -40,6 +40,7 @@ class Source(Section):
 
     file: list[str]
     columns: list[str] = []
+    defaults: dict[str, int] = {}  # values of columns that older files lack
     where: str = ""
     add: dict[str, str] = {}
 
@@ -168,6 +169,7 @@ class Evidence:
         frames = [pd.DataFrame(columns=list({*MODEL, *source.columns, *source.add}))]
         for path in self.files([name]):
             rows = _read(path)
+            rows = pd.DataFrame(source.defaults, rows.index).assign(**rows)
             if lacking := set(source.columns) - set(rows):
                 raise UserError(f"{path}: found no column {min(lacking)}; make the file again")
             rows = rows.query(source.where, engine="python") if source.where and len(rows) else rows

@@ -1,7 +1,7 @@
 """The head atlas: the heads of all models with their measures, roles, attention and histories."""
 
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import accumulate, chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,13 @@ def histories(
     return pd.concat(filled) if filled else pd.DataFrame(columns=[*columns, "what"])
 
 
-def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> dict[tuple, Any]:
-    """Return the sentences of every model that has any. Attention is in whole thousandths."""
+def sentences(
+    sentence_maps: list[Path], pruned_sentence_maps: list[Path], dev_links: list[Path]
+) -> dict[tuple, Any]:
+    """Return the sentences of every model that has any, with gold links if they are known.
+
+    Attention is in whole thousandths.
+    """
     maps = {
         run_of(path): of_head.read_sentences(path)
         for path in [*sentence_maps, *pruned_sentence_maps]
@@ -42,7 +47,25 @@ def sentences(sentence_maps: list[Path], pruned_sentence_maps: list[Path]) -> di
     for sentence in chain(*maps.values()):
         for head, rows in sentence["weights"].items():
             sentence["weights"][head] = [[round(1000 * value) for value in row] for row in rows]
+    links = dict(chain(*map(_gold_links, dev_links)))
+    for (pair, *_), known in maps.items():
+        for sentence in known:
+            key = (pair, tuple(sentence["source"][:-1]), tuple(sentence["target"][1:]))
+            sentence |= {"links": links[key]} if key in links else {}
     return maps
+
+
+def _gold_links(path: Path) -> Iterator[tuple[tuple, list[tuple[int, int]]]]:
+    """Yield pair and subwords of every sentence, and its links: queries and keys of subwords.
+
+    A query predicts the subword that follows it.
+    """
+    for pair in of_head.read_sentences(path):
+        sides = [pair["source"], pair["target"]]
+        ends = [[0, *accumulate(map(len, side))] for side in sides]
+        sources, targets = ([range(*span) for span in pairwise(side)] for side in ends)
+        cells = chain(*(product(targets[t], sources[s]) for s, t in pair["possible"]))
+        yield (path.parent.parent.name, *(tuple(chain(*side)) for side in sides)), [*cells]
 
 
 def content(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from headcount.analysis import frames, stats
 from headcount.analysis import measures as of_heads
-from headcount.analysis.captions import note
+from headcount.analysis.captions import note, shared_notes
 from headcount.analysis.frames import BASE, HEAD, RUN, Data, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
 from headcount.base.addresses import KINDS, Head
@@ -20,6 +20,8 @@ MAP = [*RUN, "layer", "rank", "head", "relevance", "confidence", "function"]
 FUNCTIONS = ("positional", "positional and syntactic", "syntactic", "rare", "positional and rare")
 FUNCTIONS += ("rare and syntactic", "positional and rare and syntactic", "rare or unknown")
 FUNCTIONS += ("unknown",)
+SINKS = ["sink_special", "sink_code", "sink_punctuation", "confidence", "confidence_content"]
+SINKS += ["entropy", "entropy_content", "content"]
 _MAPS = 3  # as in the paper's Figure 5
 _TEST = ["treebank", "relation", "direction"]
 _COLUMNS = [*RUN, *_TEST, "layer", "head", "accuracy", "low", "high", "held_out", "baseline"]
@@ -54,8 +56,27 @@ def every_head(
         "importance",
         "survival",
     ]
+    columns += ["content"] * bool(heads["content"].notna().any())  # older files have no sinks
+    heads["_content"] = heads["content"].map({1: "yes"})
     ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
-    return ordered[[*columns, "offset", "share"]]
+    return ordered[[*columns, "offset", "share", "_content"]]
+
+
+def sinks(attention: pd.DataFrame, positions: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of attention on sinks, and measures of heads with and without sinks."""
+    heads = of_heads.wide(attention, SINKS).dropna(subset="sink_special")
+    for statistic in ("share", "share_content"):
+        offset = statistic.replace("share", "offset")
+        most = of_heads.preferred(positions, statistic)
+        most = most.rename(columns={"value": statistic, "offset": offset})
+        heads = heads.merge(most[[*of_heads.KEYS, offset, statistic]], "left", of_heads.KEYS)
+    return heads.assign(_content=heads["content"].map({1: "yes"}))
+
+
+@note
+def without_sinks(roles: FrameOf[of_heads.encoder_roles]) -> str:
+    """Return a sentence on heads whose numbers are over content words, if there are any."""
+    return shared_notes()["sinks"] if (roles["content"] == 1).any() else ""
 
 
 def head_maps(
