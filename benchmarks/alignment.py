@@ -8,7 +8,7 @@ from benchmarks.measuring import Bench, Contender, Work
 from headcount.base import command
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.links import linked_pair
+from headcount.data.word_links.links import linked_pair
 from headcount.heads.alignment_rates import LinkedText, measure
 from headcount.model.transformer import Transformer
 from headcount.store.pair_folder import PairFolder

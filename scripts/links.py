@@ -3,7 +3,7 @@
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.folders import SIDES
 from headcount.data.bpe import load_segmenters
-from headcount.data.links import find_links, linked_pairs, write_linked
+from headcount.data.word_links.links import find_links, linked_pairs, write_linked
 
 
 @script(

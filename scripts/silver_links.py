@@ -3,7 +3,7 @@
 from headcount.base.command import Flags, flag, script
 from headcount.base.folders import SIDES
 from headcount.base.settings.heads import SilverSettings
-from headcount.data.silver import predict_links, write_silver
+from headcount.data.word_links.silver import predict_links, write_silver
 
 
 @script("--text", flag("--test", "name of the test set"), out="<test>.silver.links to write")

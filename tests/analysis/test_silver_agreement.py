@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from headcount.analysis.tables.general.silver import silver_agreement
-from headcount.data.links import LinkedPair, write_linked
+from headcount.data.word_links.links import LinkedPair, write_linked
 
 RUN = {"pair": "a.en-de", "run": "baseline", "seed": 1, "kind": "dec_enc", "layer": 0}
 

@@ -8,7 +8,8 @@ from headcount.base.errors import UserError
 from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.lines import FoundText
-from headcount.data.links import (
+from headcount.data.vocabulary import Vocabulary
+from headcount.data.word_links.links import (
     GoldLinks,
     LinkedPair,
     find_links,
@@ -16,7 +17,6 @@ from headcount.data.links import (
     read_linked,
     write_linked,
 )
-from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import Tokeniser
 
 SRC = ["a dog sees", "", "don't"]

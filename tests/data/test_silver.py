@@ -8,7 +8,7 @@ import sysconfig
 import pytest
 from script_runner import run_script
 
-from headcount.data.silver import COMMAND, merge
+from headcount.data.word_links.silver import COMMAND, merge
 
 STAND_IN = """#!/bin/sh
 cp "$2" {folder}/asked.src

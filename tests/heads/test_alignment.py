@@ -9,7 +9,7 @@ import torch
 from small_models import make_model
 
 from headcount.base.addresses import Head
-from headcount.data.links import LinkedPair
+from headcount.data.word_links.links import LinkedPair
 from headcount.heads.alignment import best_heads, word_links
 from headcount.heads.alignment_rates import (
     CASES,

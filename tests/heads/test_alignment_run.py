@@ -14,8 +14,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.data.bpe import segment_corpus
-from headcount.data.links import LinkedPair, read_linked, write_linked
 from headcount.data.vocabulary import Vocabulary
+from headcount.data.word_links.links import LinkedPair, read_linked, write_linked
 from headcount.heads.alignment_rates import write_alignment
 from headcount.model.removal import remove_heads
 from headcount.store.model_folder import ModelFolder

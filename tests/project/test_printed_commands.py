@@ -19,7 +19,7 @@ from small_bert import pairs, save_bert
 from snakemake.cli import get_argument_parser
 from test_tutorial import STEPS
 
-from headcount.data.silver import COMMAND
+from headcount.data.word_links.silver import COMMAND
 
 MINE, TABLES = "results/mine/multinli/bert/seed1", "results/mine/tables"
 TABLE = "results/quickstart/tables/silver_agreement"

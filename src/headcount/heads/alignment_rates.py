@@ -22,7 +22,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.data.batches import ParallelText, in_order
-from headcount.data.links import LinkedPair, read_linked
+from headcount.data.word_links.links import LinkedPair, read_linked
 from headcount.data.words import AnySegmenter, restore
 from headcount.heads.alignment import STEPS, WORDS, query_numbers, word_numbers
 from headcount.heads.drawn_text import Done

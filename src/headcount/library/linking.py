@@ -10,7 +10,7 @@ from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_address
 from headcount.data.batches import in_order
-from headcount.data.links import LinkedPair, Pairs, linked_pair
+from headcount.data.word_links.links import LinkedPair, Pairs, linked_pair
 from headcount.data.words import AnySegmenter
 from headcount.heads.alignment_rates import COLUMNS, LinkedText, measure
 from headcount.heads.head_measures import word_attention

@@ -17,7 +17,7 @@ from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_address
 from headcount.data.batches import CPU, Batch, Ids, ParallelText, in_order
-from headcount.data.links import Pairs as Links
+from headcount.data.word_links.links import Pairs as Links
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
 from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs

@@ -6,7 +6,7 @@ import pandas as pd
 
 from headcount.analysis.frames import HEAD, RUN, grouped
 from headcount.analysis.stats import correlate
-from headcount.data.silver import error_rate
+from headcount.data.word_links.silver import error_rate
 
 
 def silver_agreement(

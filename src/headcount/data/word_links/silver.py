@@ -14,7 +14,7 @@ import regex
 from headcount.base.errors import EnvironmentFault
 from headcount.base.files import write_json
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.links import read_linked
+from headcount.data.word_links.links import read_linked
 
 COMMAND = "eflomal-align"
 _REMEDY = "run: pip install -e '.[align]', which needs a C compiler"
