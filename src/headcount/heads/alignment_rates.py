@@ -23,7 +23,7 @@ from headcount.base.files import write_result
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.data.word_links.links import LinkedPair, read_linked
-from headcount.data.words import AnySegmenter, restore
+from headcount.data.words import AnySegmenter, is_punctuation, restore
 from headcount.heads.alignment import STEPS, WORDS, query_numbers, word_numbers
 from headcount.heads.drawn_text import Done
 from headcount.heads.head_measures import OUTSIDE, word_attention
@@ -109,8 +109,7 @@ def _ids(side: AnySegmenter, texts: list[list[list[str]]]) -> list[list[int]]:
 
 def _is_text(word: list[str]) -> bool:
     """Return True unless the pieces of a word are only punctuation."""
-    letters = [letter for piece in word for letter in restore(piece).lstrip("▁Ġ")]
-    return not letters or any(letter.isalnum() for letter in letters)
+    return not is_punctuation("".join(restore(piece).lstrip("▁Ġ") for piece in word))
 
 
 def _padded(rows: list[list[int]], value: int) -> Tensor:
