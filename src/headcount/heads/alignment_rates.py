@@ -108,8 +108,9 @@ def _ids(side: AnySegmenter, texts: list[list[list[str]]]) -> list[list[int]]:
 
 
 def _is_text(word: list[str]) -> bool:
-    """Return True unless the pieces of a word are only punctuation."""
-    return not is_punctuation("".join(restore(piece).lstrip("▁Ġ") for piece in word))
+    """Return True unless the pieces of a word are only punctuation. A word may have no piece."""
+    text = "".join(restore(piece).lstrip("▁Ġ") for piece in word)
+    return not text or not is_punctuation(text)
 
 
 def _padded(rows: list[list[int]], value: int) -> Tensor:
