@@ -9,6 +9,7 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import torch
 
@@ -19,7 +20,7 @@ from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.peers.engines import PEERS, Engine, Task, engines, reference_scores
 from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import FP32, ComputeType, DecodeSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
@@ -74,7 +75,7 @@ def main() -> None:
     bench = Bench(args)
     task = _task(args)
     with tempfile.TemporaryDirectory() as folder:
-        found = engines(task, peers, Path(folder))
+        found = engines(task, peers, args.compute_types, Path(folder))
         torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
         check_agreement(task, found)
         contenders = [contender(task, engine) for engine in found]
@@ -90,6 +91,8 @@ def _flags() -> argparse.ArgumentParser:
     parser = command.parser(__doc__)
     add_common_flags(parser)
     add_peers_flag(parser, PEERS)
+    formats = {"nargs": "+", "choices": get_args(ComputeType), "default": [FP32, "int8"]}
+    parser.add_argument("--compute-types", help="number formats of CTranslate2", **formats)
     parser.add_argument("--model", required=True, type=Path, help="folder of the model")
     parser.add_argument("--sentences", type=int, default=1014, help="of the dev set, at most")
     parser.add_argument("--beam", type=int, default=5, help="hypotheses kept per sentence")

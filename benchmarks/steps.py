@@ -61,7 +61,7 @@ def _cpu() -> Iterator[Step]:
     one, two = {"threads": 1, "clock": "cpu"}, {"threads": 2}
     small = {"preset": "small", "updates": 4, "repeats": 5}
     yield Step("training", 3, two | small)
-    yield Step("decoding", 2.5, two | {"peers": "ctranslate2,ctranslate2-int8"})
+    yield Step("decoding", 2.5, two | {"peers": "ctranslate2"})
     yield Step("planning", 1, {"repeats": 1})
     yield Step("ablation", 1.5, two | {"sentences": 200, "heads": 6, "repeats": 3, "warm-up": 0})
     yield Step("training", 2, two | small | {"preset": "base", "batch-tokens": 2048, "updates": 1})
@@ -70,7 +70,7 @@ def _cpu() -> Iterator[Step]:
     yield Step("training", 0.5, two | small | {"preset": "tiny", "batch-tokens": 1000})
     yield Step("memory", 6, {**two, "updates": 2})
     yield Step("training", 2, one | small | {"updates": 2})
-    yield Step("decoding", 1.5, one | {"peers": "ctranslate2,ctranslate2-int8", "sentences": 400})
+    yield Step("decoding", 1.5, one | {"peers": "ctranslate2", "sentences": 400})
     yield Step("decoding", 1, two | {"peers": "marian", "sentences": 200, "batch-tokens": 1000})
     yield Step("processes", 1.5, {"updates": 4, "repeats": 1})
 
@@ -81,11 +81,12 @@ def _cuda() -> Iterator[Step]:
     trained = large | {"updates": 4, "compile": True}
     yield Step("training", 2, trained | {"preset": "base"})
     yield Step("training", 1, trained | {"preset": "small"})
-    yield Step("decoding", 1.5, large | {"peers": "ctranslate2"})
+    yield Step("decoding", 1.5, large | {"peers": "ctranslate2", "compute-types": ("float32",)})
     yield Step("headmask_cost", 0.5, large | {"preset": "base", "precision": "bf16", "updates": 4})
     yield Step("importance", 1, large | {"preset": "base", "peers": "multipliers,full"})
     yield Step("ablation", 1, large | {"heads": 4, "repeats": 3, "warm-up": 0})
-    yield Step("decoding", 0.5, large | {"peers": "ctranslate2-int8,marian", "sentences": 400})
+    narrow = {"peers": "ctranslate2,marian", "compute-types": ("float16", "int8"), "sentences": 400}
+    yield Step("decoding", 0.5, large | narrow)
     sizes = {"experiments": ("bench_base",), "batch-tokens": (25000,), "pieces": ()}
     yield Step("memory", 1.5, {**sizes, "preset": "base", "updates": 2})
     yield Step("planning", 1, {"repeats": 1})

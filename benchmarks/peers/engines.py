@@ -8,21 +8,16 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.peers import load_peer
 from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import FP32, DecodeSettings
 from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
-from headcount_hf.export.ctranslate2_model import export, refuse_overflow
+from headcount_hf.export.ctranslate2_model import export, load_for
 
-PEERS = {
-    "ctranslate2": "ctranslate2",
-    "ctranslate2-int8": "ctranslate2",
-    "marian": "transformers",
-}
+PEERS = {"ctranslate2": "ctranslate2", "marian": "transformers"}
 
 
 @dataclass(frozen=True)
@@ -61,10 +56,7 @@ def our_engine(task: Task) -> Engine:
 
 def ctranslate2_engine(task: Task, folder: Path, compute_type: str, workers: int) -> Engine:
     """CTranslate2 on an exported model; `workers` batches side by side share the threads."""
-    package = load_peer("ctranslate2")
-    if compute_type == "int8":
-        refuse_overflow(package)
-    translator = package.Translator(
+    translator = load_for(compute_type, task.device.type).Translator(
         str(folder),
         device=task.device.type,
         compute_type=compute_type,
@@ -95,7 +87,7 @@ def ctranslate2_engine(task: Task, folder: Path, compute_type: str, workers: int
         return [-sum(result.log_probs) for result in scored]
 
     side = f", {workers} batches side by side" if workers > 1 else ""
-    exact = score if compute_type == "float32" else None
+    exact = score if compute_type == FP32 else None
     return Engine(f"CTranslate2 {_short(compute_type)}{side}", run, exact)
 
 
@@ -117,19 +109,19 @@ def marian_engine(task: Task) -> Engine:
     return Engine("HF generate fp32", run, lambda: _marian_scores(marian, batches, len(task.text)))
 
 
-def engines(task: Task, peers: Sequence[str], folder: Path) -> list[Engine]:
-    """Ours first, then the peers."""
+def engines(
+    task: Task, peers: Sequence[str], compute_types: Sequence[str], folder: Path
+) -> list[Engine]:
+    """Return ours, CTranslate2 in every number format, and HF generate."""
     found = [our_engine(task)]
-    if any(name.startswith("ctranslate2") for name in peers):
+    if "ctranslate2" in peers:
         export(copy.deepcopy(task.model).cpu(), task.words, task.words, folder)
-    for name in peers:
-        if name == "marian":
-            found.append(marian_engine(task))
-            continue
-        kind = "int8" if name.endswith("int8") else "float32"
-        found.append(ctranslate2_engine(task, folder, kind, 1))
-        if task.settings.threads > 1 and task.device.type == "cpu":
-            found.append(ctranslate2_engine(task, folder, kind, task.settings.threads))
+        side_by_side = task.settings.threads if task.device.type == "cpu" else 1
+        for kind in compute_types:
+            for workers in sorted({1, side_by_side}):
+                found.append(ctranslate2_engine(task, folder, kind, workers))
+    if "marian" in peers:
+        found.append(marian_engine(task))
     return found
 
 
@@ -164,4 +156,4 @@ def _marian_scores(marian: nn.Module, batches: Sequence[Batch], count: int) -> l
 
 
 def _short(compute_type: str) -> str:
-    return "fp32" if compute_type == "float32" else compute_type
+    return "fp32" if compute_type == FP32 else compute_type

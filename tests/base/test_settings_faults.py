@@ -77,6 +77,8 @@ train: {updates: 5}                                 | 2 train.warmup_updates |
 train: {accumulate: 3, processes: 2}                | 2 train.accumulate |
 seeds: [3, 1, 3]                                    | 2 seeds           | 3
 decode: {engine: ctranslate2};resources: {device: cuda} | 2 decode.engine |
+decode: {engine: ctranslate2-int8}                  | 2 decode.engine   | compute_type: int8
+decode: {compute_type: int8}                        | 2 decode.compute_type | engine: ctranslate2
 masking: {groups: 145}                              | 2 masking.groups  | 144
 speed: {batch_sizes: [129]}                         | 2 speed.sentences |
 gates: {updates: 50}                                | 2 gates.warmup_updates |

@@ -60,7 +60,59 @@ def test_it_translates_as_ours_does(small, alpha, mask, threads):
 def test_a_mask_makes_a_difference_and_int8_does_not(small):
     blind = [head.name() for head in small[0].settings.grid.heads() if head.kind == "dec_enc"]
     assert lines_of(small, "ctranslate2", blind)[0] != lines_of(small, "ctranslate2")[0]
-    assert lines_of(small, "ctranslate2-int8")[0] == lines_of(small, "headcount")[0]
+    int8 = lines_of(small, "ctranslate2", compute_type="int8")[0]
+    assert int8 == lines_of(small, "headcount")[0]
+
+
+UNEVEN = ["enc_self.0.0", *(f"enc_self.1.{head}" for head in range(3)), "dec_self.0.2"]
+
+
+@pytest.mark.parametrize("mask", [[], UNEVEN])
+@pytest.mark.parametrize("compute_type", ["int8", "int8_float32", "int16"])
+def test_a_number_format_is_that_of_the_program_itself(small, tmp_path, compute_type, mask):
+    """Also where heads are removed, and zeros fill their layers up, one of them completely."""
+    import ctranslate2 as package
+
+    if compute_type not in package.get_supported_compute_types("cpu"):
+        pytest.skip(f"no {compute_type} on this processor")
+    model, pair, lines = small
+    exact = open_search(model, pair, mask, settings("ctranslate2"))
+    search = open_search(model, pair, mask, settings("ctranslate2", compute_type=compute_type))
+    words = [side.vocabulary for side in search.sides]
+    ctranslate2_model.export(Deployed.open(model, pair, mask).model, *words, tmp_path)
+    theirs = package.Translator(str(tmp_path), compute_type=compute_type, intra_threads=1)
+    ids = [[side.encode(line) for line in lines if line] for side in search.sides]
+    pieces = [[of.pieces(row) for row in rows] for of, rows in zip(words, ids, strict=True)]
+    found = search.score(*ids)
+    assert found == [sum(each.log_probs) for each in theirs.score_batch(*pieces)]
+    gaps = [(a - b) / len(row) for a, b, row in zip(found, exact.score(*ids), ids[1], strict=True)]
+    assert 0 < max(map(abs, gaps)) < 0.1  # nats a token
+    direct = theirs.translate_batch(pieces[0], beam_size=1)
+    greedy = settings("ctranslate2", compute_type=compute_type, beam=1, length_penalty=0)
+    best = open_search(model, pair, mask, greedy).translate(ids[0])
+    for one, result in zip(best, direct, strict=True):  # limits on the length differ
+        assert words[1].pieces(one.ids[:9]) == result.hypotheses[0][:9]
+
+
+def test_formats_are_refused_where_they_are_unknown(small, tmp_path, capsys, monkeypatch):
+    """A format of another device is a fault of the machine, an old name one of the caller."""
+    import ctranslate2 as package
+
+    formats = {"int16", "int8", "float32"}
+    monkeypatch.setattr(package, "get_supported_compute_types", lambda device: formats)
+    model, pair, lines = small
+    files = ["--model", model.path, "--bpe", pair.path, "--source", tmp_path / "source"]
+    files += ["--out", tmp_path / "out", "--facts", tmp_path / "facts", "--device", "cpu"]
+    (tmp_path / "source").write_text(lines[0])
+    for engine, compute_type, code, words in (
+        ("ctranslate2", "float16", 3, "expected float32, int16, int8, "),
+        ("ctranslate2", "int4", 2, "--compute-type: "),
+        ("headcount", "int8", 2, "needs engine: ctranslate2"),
+        ("ctranslate2-int8", "int8", 2, "--engine: it is now ctranslate2, with compute_type"),
+    ):
+        flags = ["--engine", engine, "--compute-type", compute_type]
+        assert run_script("translate", [*files, *flags]) == code
+        assert words in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_int8_that_would_overflow_is_refused(small, monkeypatch):
@@ -70,11 +122,12 @@ def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     monkeypatch.setattr(ctranslate2_model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(package, "get_supported_compute_types", lambda device: {"int8", "float32"})
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    assert open_search(*small[:2], (), settings("ctranslate2-int8")).facts["compute_type"] == "int8"
+    int8, model = settings("ctranslate2", compute_type="int8"), small[:2]
+    assert open_search(*model, (), int8).facts["compute_type"] == "int8"
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    assert open_search(*small[:2], (), settings("ctranslate2")).facts["compute_type"] == "float32"
+    assert open_search(*model, (), settings("ctranslate2")).facts["compute_type"] == "float32"
     with pytest.raises(EnvironmentFault, match="found oneDNN, whose int8 overflows"):
-        open_search(*small[:2], (), settings("ctranslate2-int8"))
+        open_search(*model, (), int8)
 
 
 def test_every_output_ends_at_its_own_limit(small):
@@ -125,16 +178,17 @@ def test_the_record_names_the_program(small, tmp_path, monkeypatch, capfdbinary)
     (tmp_path / "source").write_text(text)
     flags = ["--model", model.path, "--bpe", pair.path, "--beam", 3]
     records = []
-    for engine in ("headcount", "ctranslate2-int8"):
+    for engine, compute_type in (("headcount", "float32"), ("ctranslate2", "int8")):
         files = ["--out", tmp_path / engine, "--facts", tmp_path / f"{engine}.json"]
         files += ["--source", tmp_path / "source", "--engine", engine]
+        files += ["--compute-type", compute_type]
         assert run_script("translate", [*flags, *files]) == 0
         records.append(json.loads((tmp_path / f"{engine}.json").read_text()))
     expected = (tmp_path / "headcount").read_text()
-    assert expected == (tmp_path / "ctranslate2-int8").read_text()
+    assert expected == (tmp_path / "ctranslate2").read_text()
     ours, theirs = records
     assert ours["engine"] == "headcount" and "ctranslate2" not in ours["provenance"]["versions"]
-    assert (theirs["engine"], theirs["compute_type"]) == ("ctranslate2-int8", "int8")
+    assert (theirs["engine"], theirs["compute_type"]) == ("ctranslate2", "int8")
     assert theirs["patience"] == 1.5
     version = package.__version__
     assert theirs["ctranslate2"] == theirs["provenance"]["versions"]["ctranslate2"] == version

@@ -43,14 +43,16 @@ def test_every_form_is_the_same_model_on_the_scales(folder, capsys):
     out = folder / "measured.csv"
     words = ["--source", folder / "known.src", "--reference", folder / "known.tgt", "--beam", 2]
     words += ["--models", *(folder / form for form in forms), "--repeats", 2, "--out", out]
+    words += ["--compute-types", "float32", "int8"]
     assert run_script("measure", words) == 0
     assert "95 % interval over rounds; threads: 1" in capsys.readouterr().out
     rows = list(csv.DictReader(out.open()))
     assert tuple(rows[0]) == COLUMNS
-    assert [row["program"] for row in rows] == forms
-    for row, weights in zip(
-        rows, ["weights.safetensors", "model.bin", "model.safetensors"], strict=True
-    ):
+    kinds = [(row["program"], row["compute_type"]) for row in rows]
+    fp32 = [(form, "float32") for form in forms]
+    assert kinds == [*fp32[:2], ("ctranslate2", "int8"), fp32[2]]
+    files = ["weights.safetensors", "model.bin", "model.bin", "model.safetensors"]
+    for row, weights in zip(rows, files, strict=True):
         assert float(row["bleu"]) == pytest.approx(100)
         assert row["heads"] == "24" and row["sentences"] == "4" and row["repeats"] == "2"
         size = (folder / row["program"] / weights).stat().st_size
@@ -58,4 +60,4 @@ def test_every_form_is_the_same_model_on_the_scales(folder, capsys):
         assert 0 < float(row["low"]) < float(row["sentences_per_s"]) < float(row["high"])
         assert "nrefs:1|case:mixed|eff:no|tok:13a" in row["signature"]
     facts = json.loads(out.with_suffix(".json").read_text())
-    assert facts["length_penalty"] == 0.0 and len(facts["seconds"]) == 3
+    assert facts["length_penalty"] == 0.0 and len(facts["seconds"]) == 4

@@ -113,6 +113,10 @@ def test_files_of_several_test_sets(tmp_path):
     assert rows[0]["score"] == pytest.approx(bleu_of(WORSE, REFERENCES))
     assert [row["score"] for row in rows[3:]] == pytest.approx([100, 100, 100])
     assert {key: rows[3][key] for key in search} == search
+    about = json.loads(facts[1].read_text())
+    facts[1].write_text(json.dumps(about | {"engine": "ctranslate2", "compute_type": "int8"}))
+    rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, german)
+    assert [row["engine"] for row in rows] == ["headcount"] * 3 + ["ctranslate2 int8"] * 3
     told = "found 1 names, 2 translations, 1 references, 2 facts"
     with pytest.raises(UserError, match=told):
         score_files(["a"], files, files[:1], facts, german)

@@ -166,6 +166,7 @@ def _search_of(translations: Path, about: Path) -> dict[str, Any]:
     with reading(about, "scripts/translate.py"):
         known = read_json(about)
         search, expected = {key: known[key] for key in SEARCH}, known["sha256"]
+        search["engine"] += f" {known['compute_type']}" if "compute_type" in known else ""
     if sha256(translations) != expected:
         raise UserError(
             f"{translations}: not what the model wrote; its SHA-256 is not the one in {about}. "

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from headcount.base.errors import EnvironmentFault, UserError, optional_package
-from headcount.base.settings.decode import DecodeSettings, TranslateSettings
+from headcount.base.settings.decode import FP32, DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from headcount.deployment.export import Deployed
@@ -61,13 +61,24 @@ def load_ctranslate2() -> ModuleType:
     return optional_package("ctranslate2", "CTranslate2 models", "run: pip install -e '.[export]'")
 
 
-def refuse_overflow(package: ModuleType) -> None:
-    """Raise EnvironmentFault if its int8 would overflow: on x86 CPUs, only MKL offers int16."""
-    if _is_narrow() and "int16" not in package.get_supported_compute_types("cpu"):
+def load_for(compute_type: str, device: str = "cpu") -> ModuleType:
+    """Return the package. Raises EnvironmentFault if it cannot compute in a number format.
+
+    On x86 processors, only MKL offers int16. Without it, int8 may overflow.
+    """
+    package = load_ctranslate2()
+    supported = package.get_supported_compute_types(device)
+    if compute_type not in supported:
+        raise EnvironmentFault(
+            f"compute_type: expected {', '.join(sorted(supported))}, the formats of CTranslate2 on "
+            f"this {device.upper()}, found {compute_type}; take one of them"
+        )
+    if "int8" in compute_type and device == "cpu" and _is_narrow() and "int16" not in supported:
         raise EnvironmentFault(
             "int8: expected CTranslate2 to multiply by MKL on this processor without AVX-512, "
-            "found oneDNN, whose int8 overflows; set CT2_USE_MKL=1, or take engine ctranslate2"
+            "found oneDNN, whose int8 overflows; set CT2_USE_MKL=1, or take compute_type: float32"
         )
+    return package
 
 
 def export_shape(model: Transformer) -> tuple[int, int, int]:
@@ -169,7 +180,7 @@ def open_search(
     """Return the model in a folder, in the program of `settings.engine`."""
     if settings.engine == "headcount":
         return open_own_search(folder, pair, mask, settings)
-    load_ctranslate2()  # before any other work
+    load_for(settings.compute_type)  # before any other work
     return search_with(Deployed.open(folder, pair, mask), settings)
 
 
@@ -180,7 +191,7 @@ def search_with(what: Deployed, settings: TranslateSettings) -> "CTranslate2Sear
     sides, (*_, positions) = what.pair.segmenters(), export_shape(what.model)
     with tempfile.TemporaryDirectory() as folder:  # the translator loads it completely
         export(what.model, *(side.vocabulary for side in sides), Path(folder))
-        return CTranslate2Search(Path(folder), sides, settings, positions, settings.engine)
+        return CTranslate2Search(Path(folder), sides, settings, positions, settings.compute_type)
 
 
 class CTranslate2Search(Exported):
@@ -194,20 +205,21 @@ class CTranslate2Search(Exported):
         sides: Sides,
         settings: DecodeSettings,
         positions: int,
-        engine: str = "ctranslate2",
+        compute_type: str = FP32,
     ):
         """Load a folder for a model with a number of positions, 0 for any."""
         super().__init__(sides, settings, positions)
-        package, kind = load_ctranslate2(), "int8" if "int8" in engine else "float32"
-        if kind == "int8":
-            refuse_overflow(package)
-        self.facts = {"engine": engine, "compute_type": kind}
+        package = load_for(compute_type)
+        self.facts = {"engine": "ctranslate2", "compute_type": compute_type}
         self.facts["ctranslate2"] = metadata.version("ctranslate2")
         self.facts["patience"] = _PATIENCE if settings.length_penalty else 1
         self._src, self._tgt = (side.vocabulary for side in sides)
         self._end = self._tgt.pieces((EOS,))
         self._translator = package.Translator(
-            str(folder), compute_type=kind, inter_threads=settings.threads, intra_threads=1
+            str(folder),
+            compute_type=compute_type,
+            inter_threads=settings.threads,
+            intra_threads=1,
         )
 
     def _begin(self, sources: list[Ids], longest: int) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_result
 from headcount.base.folders import CODES, DESCRIPTION, SEGMENTATION, VOCABULARIES
 from headcount.base.folders import WEIGHTS as OUR_WEIGHTS
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import FP32, DecodeSettings
 from headcount.base.settings.pretrained import WEIGHTS
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import clean_lines
@@ -28,8 +28,8 @@ from headcount_hf.export.exported import Exported, Sides
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words
 
-COLUMNS = ("model", "program", "heads", "bleu", "megabytes", "sentences_per_s", "low", "high")
-COLUMNS += ("repeats", "sentences", "signature")
+COLUMNS = ("model", "program", "compute_type", "heads", "bleu", "megabytes", "sentences_per_s")
+COLUMNS += ("low", "high", "repeats", "sentences", "signature")
 
 
 class Measured(NamedTuple):
@@ -47,12 +47,14 @@ def write_measured(
     texts: tuple[Path, Path],
     decode: DecodeSettings,
     repeats: int,
+    compute_types: Sequence[str],
     out: Path,
     origin: dict[str, Any],
 ) -> list[list[Any]]:
     """Measure models on source and references `texts`, write rows as CSV, and return them.
 
     They translate on the CPU with the same beam, and without length penalty, whose formulas differ.
+    CTranslate2 has a row for each of its `compute_types`.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
@@ -61,7 +63,7 @@ def write_measured(
             f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(references)}; expected as "
             "many on both sides, and at least one"
         )
-    models, target = open_models(folders, bpe, plain)
+    models, target = open_models(folders, bpe, plain, compute_types)
     works = [
         [(place, partial(translate_lines, m.search, sources))] for place, m in enumerate(models)
     ]
@@ -71,11 +73,12 @@ def write_measured(
         times = [timing[3] for timing in timings if timing[0] == place]
         lines = next(timing[2][0] for timing in timings if timing[0] == place)
         score = score_corpus(lines, spelt, target.language)[0]
-        name, program = model.folder.as_posix(), model.search.facts["engine"]
+        name, facts = model.folder.as_posix(), model.search.facts
+        program = facts["engine"], facts.get("compute_type", FP32)
         cells = [score.score, model.weights.stat().st_size / 1e6, *speed(len(sources), times)]
         cells += [repeats, len(sources), score.signature]
-        rows.append([name, program, model.heads, *cells])
-        seconds[name] = times
+        rows.append([name, *program, model.heads, *cells])
+        seconds[f"{name} {program[1]}"] = times
     facts = {"beam": plain.beam, "length_penalty": 0.0, "device": "cpu", "threads": plain.threads}
     write_result(out, COLUMNS, rows, {**facts, "seconds": seconds, "provenance": origin})
     return rows
@@ -92,7 +95,7 @@ def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str,
 
 
 def open_models(
-    folders: list[Path], bpe: Path | None, decode: DecodeSettings
+    folders: list[Path], bpe: Path | None, decode: DecodeSettings, compute_types: Sequence[str]
 ) -> tuple[list[Measured], AnySegmenter]:
     """Return the folders, opened on the CPU, and the target's segmenter."""
     own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
@@ -103,26 +106,39 @@ def open_models(
         )
     pair = PairFolder(bpe or own)
     sides = pair.segmenters()
-    return [_open(folder, pair, sides, decode) for folder in folders], sides[1]
+    models = []
+    for folder in folders:
+        for_ctranslate2 = (folder / CTranslate2Search.weights).is_file()
+        kinds = compute_types if for_ctranslate2 else [FP32]
+        models += [_open(folder, pair, sides, decode, kind) for kind in kinds]
+    return models, sides[1]
 
 
-def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Measured:
+def _open(
+    folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings, compute_type: str
+) -> Measured:
     """Return a folder in its program, by the files in it."""
     if (folder / DESCRIPTION).is_file():
         search = open_own_search(ModelFolder(folder), pair, (), decode)
         return Measured(folder, search, folder / OUR_WEIGHTS, search.model.grid.size)
-    search = open_exported(folder, pair, sides, decode)
+    search = open_exported(folder, pair, sides, decode, compute_type)
     heads = _facts(folder).get("heads")
     weights = folder / search.weights
     return Measured(folder, search, weights, sum(map(sum, heads.values())) if heads else "")
 
 
-def open_exported(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Exported:
+def open_exported(
+    folder: Path,
+    pair: PairFolder,
+    sides: Sides,
+    decode: DecodeSettings,
+    compute_type: str = FP32,
+) -> Exported:
     """Return an exported folder in its program. Raises UserError for the subwords of another."""
     _check_subwords(folder, pair)
     positions = _facts(folder).get("positions", POSITIONS)
     if (folder / CTranslate2Search.weights).is_file():
-        return CTranslate2Search(folder, sides, decode, positions)
+        return CTranslate2Search(folder, sides, decode, positions, compute_type)
     if not (folder / WEIGHTS).is_file():
         expected = f"{DESCRIPTION}, {CTranslate2Search.weights} or {WEIGHTS}"
         raise UserError(f"{folder}: expected a model, {expected}, found none")

@@ -1,10 +1,25 @@
 """Settings of decoding, and of timing it."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from headcount.base.settings.section import LARGEST, Batches, Faults, Numbers, Section, Threads
+from headcount.base.settings.section import (
+    LARGEST,
+    Batches,
+    Faults,
+    Numbers,
+    Section,
+    Threads,
+    refuse,
+)
+
+FP32 = "float32"
+ComputeType = Literal[
+    *("float32", "float16", "bfloat16", "int16"),
+    *("int8", "int8_float32", "int8_float16", "int8_bfloat16"),
+]
+"""CTranslate2's names of number formats. A processor supports some of them."""
 
 
 class DecodeSettings(Batches):
@@ -25,13 +40,24 @@ class DecodeSettings(Batches):
 class TranslateSettings(DecodeSettings):
     """Beam search, and the program that does it."""
 
-    engine: Literal["headcount", "ctranslate2", "ctranslate2-int8"] = "headcount"
-    """Program that translates test sets and texts: headcount, or CTranslate2 on the CPU, in fp32 or
-    int8 (see the guide on export). Jobs that mask heads always use headcount."""
+    engine: Literal["headcount", "ctranslate2"] = "headcount"
+    """Program that translates test sets and texts: headcount, or CTranslate2 on the CPU (see the
+    guide on export). Jobs that mask heads always use headcount."""
+    compute_type: ComputeType = FP32
+    """Number format of CTranslate2. The processor must support it; headcount has float32 only."""
+
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _refuse_old_name(cls, engine: Any) -> Any:
+        message = "it is now ctranslate2, with compute_type: int8"
+        refuse((message, engine == "ctranslate2-int8"))
+        return engine
 
     def _faults(self) -> Faults:
         other = self.engine != "headcount"
         yield f"engine: {self.engine} needs a CPU", other and self.device == "cuda"
+        wrong = not other and self.compute_type != FP32
+        yield f"compute_type: {self.compute_type} needs engine: ctranslate2", wrong
 
 
 class GenerateSettings(Batches):
