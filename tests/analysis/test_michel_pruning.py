@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from headcount.analysis.frames import Runs
 from headcount.analysis.tables.michel import pruning as module
 from headcount.base.errors import UserError
 from headcount.base.settings.heads import AblationSettings
+from headcount.base.settings.runs import PrunedSettings
 
 MODEL = {"pair": "a-b", "run": "baseline", "seed": 1}
 NONE = pd.DataFrame()
@@ -85,11 +87,69 @@ def test_curves_stand_beside_the_paper_of_the_same_metric():
 def test_printed_areas_are_means_over_equal_steps():
     columns = ["scope", "order", "area", "low", "high", "reference_run", "delta"]
     ours = pd.DataFrame([("all", "importance", 20.0, 19.0, 21.0, None, np.nan)], columns=columns)
-    table = module.areas(ours.assign(**MODEL, test_set="t"), NONE)
+    points = module.profile(three_orders(), NONE)
+    table = module.areas(ours.assign(**MODEL, test_set="t"), NONE, points)
     single = [36.05, 35.15, 33.82, 20.66, 8.57, 6.31, 3.16, 1.24, 0.33, 0.09, 0]
     row = table[(table["order"] == "single") & (table["source"] == "paper")].iloc[0]
     assert row["area"] == pytest.approx((sum(single) - single[0] / 2 - single[-1] / 2) / 10)
-    assert len(module.areas(NONE, ours.assign(**MODEL, test_set="t"))) == 1
+    # Its last step scores 0, so f is the score over 36.05, and never above 1.
+    assert row["cpr"] == pytest.approx(row["area"] / single[0]) == 1 - row["cmd"]
+    assert len(module.areas(NONE, ours.assign(**MODEL, test_set="t"), points)) == 1
+
+
+def circuits(*curves):
+    """Return CPR and CMD by scope and order."""
+    table = module.profile(pd.concat(curves), NONE)
+    kept = 1 - table["heads_masked"] / table["scope_heads"]
+    table = module.circuit_areas(table.assign(kept=kept))
+    return {(row.scope, row.order): (row.cpr, row.cmd) for row in table.itertuples()}
+
+
+def test_circuit_areas_by_hand():
+    """Three points each; 1 of 4 heads is masked first, so 0.75 and 1 are kept."""
+    uneven = steps([40, 30, 0], 1).assign(heads_masked=[0, 1, 4])
+    over = steps([40, 50, 0], 1, order="single").assign(heads_masked=[0, 1, 4])
+    floor = steps([40, 38, 20], 1, scope="enc_self")
+    harmful = steps([40, 41, 42], 1, scope="dec_self")
+    found = circuits(uneven, over, floor, harmful)
+    # f = 1, 0.75, 0: 0.25 · 0.875 + 0.75 · 0.375.
+    assert found["all", "importance"] == pytest.approx((0.5, 0.5))
+    # f = 1, 1.25, 0: 0.25 · 1.125 + 0.75 · 0.625, and 0.25 · 0.125 + 0.75 · 0.625.
+    assert found["all", "single"] == pytest.approx((0.75, 0.5))
+    # Without the encoder's heads 20 are left: f = 1, 0.9, 0 at 1, 0.5, 0.
+    assert found["enc_self", "importance"] == pytest.approx((0.7, 0.3))
+    assert np.isnan(found["dec_self", "importance"]).all()
+
+
+def test_circuit_areas_of_random_orders_are_means():
+    """f = 1, 0.5, 0 has 0.5; f = 1, 28/38, 0 has half of 1 + 28/38 over two equal steps."""
+    second = (1 + 2 * 28 / 38) / 4
+    cpr, cmd = circuits(three_orders())["all", "random"]
+    assert (cpr, cmd) == pytest.approx(((0.5 + second) / 2, 1 - (0.5 + second) / 2))
+    assert ("all", "one_per_layer") not in circuits(three_orders())
+
+
+def test_learnt_masks_stand_beside_the_curves_of_the_model_that_they_started_from():
+    found = [PrunedSettings(method="subset", heads=number) for number in (1, 2)]
+    runs = Runs({run.label: run for run in found})
+    kept = zip(runs, ([0, 0, 0, 1.0], [0, 1.0, 1.0, 0]), strict=True)
+    gates = pd.concat([heads(left, statistic="gate").assign(run=name) for name, left in kept])
+    scores = {"baseline": 50.0, "subset-all-k1": 45.0, "subset-all-k2": 48.0}
+    facts = [
+        MODEL | {"run": run, "scores": [{"test_set": t, "metric": "bleu", "score": score}]}
+        for run, score in scores.items()
+        for t in ("t", "other")
+    ]
+    points = module.profile(three_orders(), NONE)
+    table = module.curves_beside_masks(points, runs, gates, facts[:2], facts[2:])
+    masks = table[table["order"] == "subset"]
+    assert masks[["run", "test_set"]].drop_duplicates().to_numpy().tolist() == [["baseline", "t"]]
+    assert masks[["percent", "score"]].to_numpy().tolist() == [[0, 50], [50, 48], [75, 45]]
+    drawn = module.drawn_curves(table, percent=True).query("order == 'subset'")
+    assert drawn["score"].tolist() == [100, 96, 90]
+    assert module.learnt_masks(table) and not module.learnt_masks(table[table["order"] != "subset"])
+    plain = module.curves_beside_masks(points, Runs(), gates.iloc[:0], [], [])
+    pd.testing.assert_frame_equal(plain, module.curves(points))
 
 
 def test_drawn_curves_are_percent_of_the_score_with_all_heads():

@@ -351,6 +351,14 @@ def test_timed_are_the_baseline_or_another_start_and_what_has_lost_heads(pruning
     assert known.compared() == ["random-6"]
 
 
+def test_learnt_masks_of_ablated_models_stand_beside_their_curves(pruning):
+    encoder = "  - {method: gates, scope: enc_self, lambda: 0}\n"
+    subsets = encoder + "  - {method: subset, heads: 2, scope: [enc_self, all]}\n"
+    mixed = pruning(PRUNED.rstrip() + "\n" + subsets)
+    assert mixed.subsets_of(["random-6", "baseline"]) == ["subset-all-k2"]
+    assert mixed.subsets_of(["random-6"]) == []
+
+
 def test_runs_that_others_wait_for_start_first(pruning):
     """Gates and both controls wait for the baseline, both controls for the gates run as well."""
     waiting = {"baseline": 4, "random-6": 2, "gates-all-l0.1": 2, "impt-6": 0}

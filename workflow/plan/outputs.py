@@ -114,6 +114,8 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "starts": pruning.starts(),
         "compared": pruning.compared(),
         "pruned": plan.pruned,
+        "subsets": pruning.subsets_of(plan.ablated),
+        "subset_starts": [run for run in plan.ablated if pruning.subsets_of([run])],
         "gates": pruning.named("gates"),
         "penalised": pruning.penalised(),
         "timed": plan.timed,

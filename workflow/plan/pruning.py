@@ -37,6 +37,11 @@ class Pruning:
         """Return the gates runs that start from a trained model."""
         return [name for name in self.named("gates") if not self.runs[name].from_none]
 
+    def subsets_of(self, starts: list[str]) -> list[str]:
+        """Return the runs that learn which heads of all stay, from one of these training runs."""
+        subsets = self.named("subset")
+        return [n for n in subsets if self.runs[n].scope == "all" and self._start[n] in starts]
+
     def penalised(self) -> list[str]:
         """Return the gates runs with λ above 0, which may have lost heads."""
         return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]

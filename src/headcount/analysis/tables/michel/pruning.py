@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis import frames
-from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Settings
+from headcount.analysis.captions import note
+from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import michel
+from headcount.analysis.scores import main_scores
 from headcount.analysis.stats import ALPHA
 from headcount.analysis.tables.michel.heads import SCORES, TASK, beside_paper, masked_heads
 from headcount.base.addresses import Head
@@ -15,6 +17,7 @@ FLOOR = 2.0  # a checkpoint with less BLEU has no profile: shares of it mean not
 SHARES = (20, 40, 60)  # percent of heads pruned at which profiles of checkpoints are compared
 _ENDS = 15  # percentage points from 0 and 100
 _CURVE = [*TASK, "scope", "order", "draw"]
+_POINT = [*_CURVE, "index", "percent", "heads_masked", *SCORES]
 _STEP = {"heads_masked": "heads", "percent": "percent", "delta": "delta", "delta_low": "low"}
 _STEP |= {"delta_high": "high", "p": "p"}
 _BY_IMPORTANCE = "scope == 'all' and order == 'importance'"
@@ -34,7 +37,47 @@ def profile(profiles: pd.DataFrame, classifier_profiles: pd.DataFrame) -> pd.Dat
 def curves(points: FrameOf[profile], where: str = "") -> pd.DataFrame:
     """Return the points of curves. `where` is a query that chooses rows."""
     rows = points.query(where) if where else points
-    return rows[[*_CURVE, "index", "percent", "heads_masked", *SCORES]].assign(source="ours")
+    return rows[_POINT].assign(source="ours")
+
+
+def curves_beside_masks(
+    points: FrameOf[profile],
+    subset_runs: Runs,
+    subset_heads: pd.DataFrame,
+    subset_start_scores: Facts,
+    subset_scores: Facts,
+) -> pd.DataFrame:
+    """Return the points of curves, then learnt masks of K heads as the order `subset`.
+
+    A learnt mask is a run of `subset`. The point without pruning is the model that it started from,
+    which translates the whole test set, too.
+    """
+    gates = subset_heads[subset_heads["statistic"] == "gate"]
+    gates = gates.assign(masked=gates["value"] == 0).groupby(RUN)["masked"]
+    heads = gates.agg(heads_masked="sum", size="size").reset_index()
+    scores = main_scores([*subset_start_scores, *subset_scores])[[*TASK, "score"]]
+    masks = heads.merge(scores, on=RUN).assign(order="subset", scope="all")
+    if masks.empty:
+        return curves(points)
+    masks["run"] = masks["run"].map({name: run.start for name, run in subset_runs.items()})
+    whole = scores.rename(columns={"score": "whole"})
+    masks = masks.merge(whole, on=TASK).merge(points[TASK].drop_duplicates(), on=TASK)
+    none = masks.drop_duplicates(TASK).assign(heads_masked=0, score=lambda rows: rows["whole"])
+    masks = pd.concat([none, masks]).sort_values("heads_masked", kind="stable")
+    masks["delta"] = masks["score"] - masks["whole"]
+    masks["percent"] = 100 * masks["heads_masked"] / masks["size"]
+    return pd.concat([curves(points), masks.reindex(columns=_POINT).assign(source="ours")])
+
+
+@note
+def learnt_masks(frame: pd.DataFrame) -> str:
+    """Return a sentence on learnt masks, if the figure has any."""
+    if "subset" not in frame["order"].values:
+        return ""
+    return (
+        "Learnt mask: runs of `subset`, which learn the mask and fine-tune the weights. It is the "
+        "reference above the orders, as random is the reference below."
+    )
 
 
 def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
@@ -85,16 +128,45 @@ def pruning(
     return beside_paper(table.assign(metric=points["metric"].iloc[0]), paper)
 
 
-def areas(areas: pd.DataFrame, classifier_areas: pd.DataFrame) -> pd.DataFrame:
-    """Return mean scores over the steps of pruning, beside means over the paper's curves."""
+def areas(
+    areas: pd.DataFrame, classifier_areas: pd.DataFrame, points: FrameOf[profile]
+) -> pd.DataFrame:
+    """Return mean scores over the steps of pruning, beside means over the paper's curves.
+
+    Columns `cpr` and `cmd` are of `circuit_areas`.
+    """
     ours = areas if len(areas) else classifier_areas.query("scope == 'all'")
     metric = "bleu" if len(areas) else "accuracy"
-    curves = frames.grouped(michel.curves(), ["pair", "run", "test_set", "scope", "order"])
-    paper = curves[["score", "percent"]].apply(
+    kept = 1 - points["heads_masked"] / points["scope_heads"]
+    ours = ours.assign(metric=metric).merge(circuit_areas(points.assign(kept=kept)), "left")
+    curves = michel.curves()
+    paper = frames.grouped(curves, ["pair", "run", "test_set", "scope", "order"])
+    paper = paper[["score", "percent"]].apply(
         lambda curve: np.trapezoid(curve["score"], curve["percent"]) / np.ptp(curve["percent"])
     )
-    paper = paper.rename("area").reset_index().assign(metric="bleu")
-    return beside_paper(ours.assign(metric=metric), paper)
+    circuits = circuit_areas(curves.assign(kept=1 - curves["percent"] / 100, seed=0, draw=0))
+    paper = paper.rename("area").reset_index().merge(circuits.drop(columns="seed"))
+    return beside_paper(ours, paper.assign(metric="bleu"))
+
+
+def circuit_areas(points: pd.DataFrame) -> pd.DataFrame:
+    """Return `cpr` and `cmd` of every curve over the share `kept` of heads, means over draws.
+
+    With score m, all heads N, heads kept C and no heads ∅, faithfulness is
+    f = (m(C) − m(∅)) / (m(N) − m(∅)). The circuit performance ratio is CPR = ∫ f dk and the
+    circuit-model distance CMD = ∫ |1 − f| dk over the share k kept, by trapezoids. Both are
+    missing where the score without heads is no lower. Source: Mueller et al. 2025 (MIB,
+    arXiv 2504.13151), section 3, equations of f, CPR and CMD.
+    """
+    points = points[points["order"] != "one_per_layer"].sort_values("kept", kind="stable")
+    curves = frames.grouped(points, _CURVE)
+    none, whole = (curves["score"].transform(name) for name in ("first", "last"))
+    faithful = (points["score"] - none) / (whole - none).where(whole > none)
+    points = points.assign(cpr=faithful, cmd=(1 - faithful).abs())
+    areas = frames.grouped(points, _CURVE)[["kept", "cpr", "cmd"]].apply(
+        lambda curve: curve[["cpr", "cmd"]].apply(np.trapezoid, x=curve["kept"])
+    )
+    return frames.grouped(areas.reset_index(), _CURVE[:-1])[["cpr", "cmd"]].mean().reset_index()
 
 
 def as_compared(importance: pd.DataFrame, keys: list[str], settings: Settings) -> pd.Series:
