@@ -1,6 +1,7 @@
 """Measure how well the cross-attention heads of models align words, against links of a text."""
 
 from headcount.base.command import Flags, path, script
+from headcount.base.errors import UserError
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.heads.alignment_rates import write_alignment
 from headcount.model.machine import use_threads
@@ -15,6 +16,9 @@ from headcount.store.pair_folder import PairFolder
     path("--outs", "folders to write into, one for each model", nargs="+"),
 )
 def main(args: Flags, alignment: AlignmentSettings) -> None:
+    if len(args.models) != len(args.outs):
+        counts = f"{len(args.models)} and {len(args.outs)}"
+        raise UserError(f"--models, --outs: expected as many of both, found {counts}")
     use_threads(alignment.threads)
     pair, models = PairFolder(args.bpe), [ModelFolder(path) for path in args.models]
     origins = [args.origin(model.files, pair.files(), args.links) for model in models]

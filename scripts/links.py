@@ -8,7 +8,7 @@ from headcount.data.word_links.links import find_links, linked_pairs, write_link
 
 @script(
     *("--bpe", "--text"),
-    path("--raw", "manifest of the corpus, or a file of links, <name>.links"),
+    path("--raw", "manifest.json of the corpus, or a file of links"),
     flag("--test", "name of the test set"),
     out="<name>.jsonl to write",
 )

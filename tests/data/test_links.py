@@ -96,4 +96,10 @@ def test_links_of_a_corpus_come_with_its_texts(tmp_path, monkeypatch):
     assert straight.text == turned.text
     with pytest.raises(UserError, match="expected links of t for en-de, found en-no"):
         find_links(raw, "t", "en", "de")
-    assert find_links(tmp_path / "my.links", "t", "en", "de").text.path.name == "my.links"
+    assert find_links(tmp_path / "my.gdfa", "t", "en", "de").text.path.name == "my.gdfa"
+
+
+def test_raw_links_are_refused_in_place_of_linked_pairs(tmp_path):
+    (tmp_path / "t.links").write_text("0-0 1-1\n")
+    with pytest.raises(UserError, match="t.links: .* make it by scripts/links.py"):
+        read_linked(tmp_path / "t.links")

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from script_runner import run_script
+from single_links import word_links
 from small_hooked import save_t5, save_whisper
 from small_marian import write_marian
 from small_run import segment
@@ -12,7 +13,6 @@ from small_run import segment
 import headcount
 from headcount.data.text import read_clean
 from headcount.deployment.export import Deployed
-from headcount.heads.alignment import word_links
 from headcount.heads.attention_map import all_weights
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from single_links import word_links
 from small_models import make_model
 
 from headcount.base.addresses import Head
 from headcount.data.word_links.links import LinkedPair
-from headcount.heads.alignment import best_heads, word_links
+from headcount.heads.alignment import best_heads
 from headcount.heads.alignment_rates import (
     CASES,
     COLUMNS,

@@ -136,6 +136,13 @@ def test_facts_name_the_chosen_heads_and_where_they_come_from(files):
     assert str(files.folder / "t.jsonl") in facts["provenance"]["inputs"]
 
 
+def test_every_model_needs_a_folder_to_write_into(files, tmp_path, capsys):
+    given = ["--bpe", files.bpe, "--links", files.folder / "t.jsonl", "--models"]
+    given += [files.folder / "model", files.folder / "pruned", "--outs", tmp_path / "out"]
+    assert run_script("alignment", given) == 2
+    assert "as many of both, found 2 and 1" in capsys.readouterr().err
+
+
 def test_a_text_without_links_is_refused(files, tmp_path):
     pairs = [
         LinkedPair(pair.source, pair.target, [], [])

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 from learnt_model import learnt
 from script_runner import run_script
+from single_links import word_links
 from small_run import segment
 
 import headcount
 from headcount.base.errors import UserError
-from headcount.heads.alignment import word_links
 from headcount.heads.attention_map import all_weights
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,8 @@ pieces of a source word and averaged over the pieces of a target word first.
 
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
 from headcount.base.addresses import Head
-from headcount.heads.head_measures import OUTSIDE, word_attention
+from headcount.heads.head_measures import OUTSIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,25 +16,6 @@ STEPS = ("output", "input")
 """The query that predicts a piece, and the query that has just read it (Chen et al. 2020)."""
 WORDS = ("all", "content")
 """Whether special tokens and words that are only punctuation take part."""
-
-
-def word_links(
-    weights: Tensor, source: list[int], target: list[int], step: str
-) -> list[tuple[int, int]]:
-    """Return the links of one sentence, source word first, without special tokens.
-
-    `weights` [queries, keys] of a head or a mean of heads include BOS and EOS, as `all_weights`
-    returns them. `source` and `target` are the numbers of pieces of each word. Marks stand between
-    BOS and the first word.
-    """
-    if not sum(source) or not sum(target):
-        return []
-    marks = (weights.shape[0] - 1 - sum(target), weights.shape[1] - 1 - sum(source))
-    queries = query_numbers(target, marks[0], step)
-    keys = [OUTSIDE] * marks[1] + word_numbers(source) + [OUTSIDE]
-    numbers = (torch.tensor([side]) for side in (queries, keys))
-    largest, where = word_attention(weights[None, None], *numbers)[0, 0].max(-1)
-    return [(int(where[word]), word) for word in largest.nonzero()[:, 0].tolist()]
 
 
 def word_numbers(lengths: list[int]) -> list[int]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, reading
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import FoundText, clean_lines, references, write_lines
 from headcount.data.manifest import find_file, read_manifest
@@ -39,11 +39,11 @@ class GoldLinks(NamedTuple):
 
 
 def find_links(raw: Path, split: str, src: str, tgt: str) -> GoldLinks:
-    """Return the links of a split of a manifest, in either direction, or the file `raw` itself.
+    """Return the links of a split of a manifest, in either direction, or `raw` if it is none.
 
     Raises UserError if the corpus has none.
     """
-    if raw.suffix == ".links":
+    if raw.suffix != ".json":
         return GoldLinks(FoundText(raw))
     listed = read_manifest(raw).get("links", {}).get(split, {})
     for name, swapped in ((f"{src}-{tgt}", False), (f"{tgt}-{src}", True)):
@@ -109,5 +109,6 @@ def write_linked(path: Path, pairs: Iterator[LinkedPair]) -> None:
 
 def read_linked(path: Path, number: int | None = None) -> list[LinkedPair]:
     """Return the sentence pairs that `write_linked` wrote, at most the first `number`."""
-    lines = map(json.loads, islice(clean_lines(path), number))
-    return [LinkedPair(**line) for line in lines]
+    with reading(path, "scripts/links.py"):
+        lines = map(json.loads, islice(clean_lines(path), number))
+        return [LinkedPair(**line) for line in lines]
