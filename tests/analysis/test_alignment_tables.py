@@ -11,6 +11,7 @@ from headcount.analysis.tables.general.alignment import (
     alignment_uses,
     kinds_of_links,
 )
+from headcount.analysis.writer import text
 
 BASE, PRUNED = ("p", "baseline", 1), ("p", "gates-all-l0.3", 1)
 NONE = float("nan")
@@ -86,3 +87,7 @@ def test_runs_without_links_have_no_row() -> None:
     rows = values("importance", "dec_enc", 1, 2, 3)
     table = alignment_uses(rows, alignment(measured(PRUNED, h0=0.2), measured()[:0]))
     assert table.empty
+
+
+def test_rates_of_layers_have_two_digits_each() -> None:
+    assert text(pd.Series([0.9204, 0.22, NONE]), repeat=True, digits=2) == "0.92, 0.22"

@@ -29,10 +29,13 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 }
 
 
-def text(values: pd.Series, separator: str = ", ", repeat: bool = False) -> str:
+def text(
+    values: pd.Series, separator: str = ", ", repeat: bool = False, digits: int | None = None
+) -> str:
     """Return different values in order of appearance, or with `repeat` the values of all rows."""
     known = values.dropna() if repeat else values.dropna().unique()
-    return separator.join(map(readable, known)) or NONE
+    form = readable if digits is None else f"{{:.{digits}f}}".format
+    return separator.join(map(form, known)) or NONE
 
 
 def mean(
