@@ -4,13 +4,17 @@ A target word is linked to the source word with the largest weight. Weights are 
 pieces of a source word and averaged over the pieces of a target word first.
 """
 
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from headcount.base.addresses import Head
+from headcount.data.batches import Batch
 from headcount.heads.head_measures import OUTSIDE, word_attention
+from headcount.model.transformer import Transformer, watch_attention
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +23,16 @@ STEPS = ("output", "input")
 """The query that predicts a piece, and the query that has just read it (Chen et al. 2020)."""
 WORDS = ("all", "content")
 """Whether special tokens and words that are only punctuation take part."""
+
+
+@singledispatch
+def cross_weights(model: Transformer, batch: Batch) -> Tensor:
+    """Return the weights [b, h, q, k] of all cross-attention heads, h in flat order."""
+    sizes = (*batch.tgt_in.shape, batch.src.shape[1])
+    layers = [torch.zeros(sizes[0], 0, *sizes[1:], device=batch.src.device)]  # if all are pruned
+    with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
+        model.decode(batch.tgt_in, model.encode(batch.src))
+    return torch.cat(layers, 1)
 
 
 def word_links(
@@ -33,22 +47,18 @@ def word_links(
     if not sum(source) or not sum(target):
         return []
     marks = (weights.shape[0] - 1 - sum(target), weights.shape[1] - 1 - sum(source))
-    queries = query_numbers(target, marks[0], step)
-    keys = [OUTSIDE] * marks[1] + word_numbers(source) + [OUTSIDE]
+    read = int(step == "input")
+    queries = word_numbers(target, marks[0] + read, 1 - read)
+    keys = word_numbers(source, marks[1], 1)
     numbers = (torch.tensor([side]) for side in (queries, keys))
     largest, where = word_attention(weights[None, None], *numbers)[0, 0].max(-1)
     return [(int(where[word]), word) for word in largest.nonzero()[:, 0].tolist()]
 
 
-def word_numbers(lengths: list[int]) -> list[int]:
-    """Return the word of every piece, of words with these numbers of pieces."""
-    return [word for word, length in enumerate(lengths) for _ in range(length)]
-
-
-def query_numbers(lengths: list[int], marks: int, step: str) -> list[int]:
-    """Return the target word that the query at each position predicts, or has just read."""
-    words = [OUTSIDE] * marks + word_numbers(lengths)
-    return [*words, OUTSIDE] if step == "output" else [OUTSIDE, *words]
+def word_numbers(lengths: Iterable[int], before: int, after: int) -> list[int]:
+    """Return the word of every piece, of words with these lengths, `OUTSIDE` around them."""
+    words = [word for word, length in enumerate(lengths) for _ in range(length)]
+    return [OUTSIDE] * before + words + [OUTSIDE] * after
 
 
 def best_heads(frame: "pd.DataFrame", k: int, layer: int | None = None) -> list[Head]:

@@ -5,8 +5,8 @@ sentences, h heads of all layers, s systems, q query and k key positions, v and 
 """
 
 import time
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from headcount.base.settings.heads import AlignmentSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.data.word_links.links import LinkedPair, read_linked
 from headcount.data.words import AnySegmenter, is_punctuation, restore
-from headcount.heads.alignment import STEPS, WORDS, query_numbers, word_numbers
+from headcount.heads.alignment import STEPS, WORDS, cross_weights, word_numbers
 from headcount.heads.drawn_text import Done
 from headcount.heads.head_measures import OUTSIDE, word_attention
 from headcount.model.machine import batches_of
-from headcount.model.transformer import Transformer, first_device, watch_attention
+from headcount.model.transformer import Transformer, first_device
 from headcount.scoring.bootstrap import interval, resamples
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -39,34 +39,35 @@ BEST = (1, 2, 4)
 """Numbers of best heads whose mean is taken."""
 CASES = tuple(product(STEPS, WORDS))
 SAMPLES = 1000  # resamples of the sentences
+Words = list[list[int]]  # the word of every id of sentences
 LONGEST = 400  # pieces of a sentence; longer ones are left out
 
 
 class LinkedText:
     """Sentence pairs with links, as ids for a model and as numbers of words for its weights."""
 
-    def __init__(self, pairs: list[LinkedPair], sides: tuple[AnySegmenter, AnySegmenter]):
-        self.pairs, self._marks = pairs, [side.marks for side in sides]
+    def __init__(self, pairs: list[LinkedPair], ids: ParallelText, words: Sequence[Words]):
+        """`words`: of sources and of targets, the word of every id, `OUTSIDE` for special ids."""
+        self.pairs, self.ids, self._words = pairs, ids, words
         self._content = [
             [torch.tensor([_is_text(word) for word in words]) for words in (p.source, p.target)]
             for p in pairs
         ]
-        both = ([p.source for p in pairs], [p.target for p in pairs])
-        self.ids = ParallelText(*map(_ids, sides, both))
+
+    def halves(self) -> "list[LinkedText]":
+        """Return the pairs that rank heads, the first and every other one, and those for rates."""
+        ids = [self.ids.part(range(first, len(self.pairs), 2)) for first in (0, 1)]
+        words = [[side[first::2] for side in self._words] for first in (0, 1)]
+        return [LinkedText(self.pairs[n::2], ids[n], words[n]) for n in (0, 1)]
 
     def numbers(self, indices: list[int], step: str) -> tuple[Tensor, Tensor]:
         """Return the words of queries [b, q] and keys [b, k]. Special keys follow all words."""
-        pairs = [self.pairs[i] for i in indices]
-        (before, after), (prefix, suffix) = self._marks
-        first = self.longest(indices)[1]
-        special = range(first, first + len(before) + len(after) + 1)
-        start, end = special[: len(before)], special[len(before) :]
-        keys = [[*start, *word_numbers(list(map(len, p.source))), *end] for p in pairs]
-        queries = [
-            query_numbers(list(map(len, p.target)), len(prefix), step) + [OUTSIDE] * len(suffix)
-            for p in pairs
-        ]
-        return _padded(queries, OUTSIDE), _padded(keys, OUTSIDE)
+        keys, queries = (_padded([side[i] for i in indices]) for side in self._words)
+        special = keys == OUTSIDE
+        keys[special] = (special.cumsum(1) + self.longest(indices)[1] - 1)[special]
+        if step == "input":
+            queries = functional.pad(queries[:, :-1], (1, 0), value=OUTSIDE)
+        return queries, keys
 
     def gold(self, indices: list[int], words: str, shape: tuple[int, int]) -> list[Tensor]:
         """Return what takes part, and sure and possible links among it: [b, v, w], boolean."""
@@ -101,10 +102,20 @@ class LinkedText:
         return weights
 
 
-def _ids(side: AnySegmenter, texts: list[list[list[str]]]) -> list[list[int]]:
+def linked_text(pairs: list[LinkedPair], sides: tuple[AnySegmenter, AnySegmenter]) -> LinkedText:
+    """Return pairs as our models read them, with marks around them and an end."""
+    both = ([p.source for p in pairs], [p.target for p in pairs])
+    ids, words = zip(*map(_read, sides, both), strict=True)
+    return LinkedText(pairs, ParallelText(*ids), words)
+
+
+def _read(side: AnySegmenter, texts: list[list[list[str]]]) -> tuple[list[list[int]], Words]:
+    """Return the ids of texts, and the word of every id and of the end."""
     before, after = side.marks
-    pieces = ([*before, *(p for word in words for p in word), *after] for words in texts)
-    return [side.vocabulary.ids(sentence) for sentence in pieces]
+    pieces = ([*before, *chain.from_iterable(words), *after] for words in texts)
+    around = len(before), len(after) + 1
+    words = [word_numbers(map(len, words), *around) for words in texts]
+    return [side.vocabulary.ids(sentence) for sentence in pieces], words
 
 
 def _is_text(word: list[str]) -> bool:
@@ -113,8 +124,8 @@ def _is_text(word: list[str]) -> bool:
     return not text or not is_punctuation(text)
 
 
-def _padded(rows: list[list[int]], value: int) -> Tensor:
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
+def _padded(rows: Words) -> Tensor:
+    return pad_sequence(list(map(torch.tensor, rows)), True, OUTSIDE)
 
 
 @torch.inference_mode()
@@ -128,17 +139,12 @@ def count_links(
     """
     systems = mixtures.shape[1] + mixtures.shape[2] + 1
     counts = np.zeros((len(CASES), systems, len(text.pairs), 4), dtype=np.int64)
-    layers: list[Tensor] = []
     device = first_device(model)
     mixtures = mixtures.to(device)
-    with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
-        for batch in in_order(text.ids, budget, device):
-            sizes = (*batch.tgt_in.shape, batch.src.shape[1])
-            layers[:] = [torch.zeros(sizes[0], 0, *sizes[1:], device=device)]  # if all are pruned
-            model.decode(batch.tgt_in, model.encode(batch.src))
-            of_batch = _count(torch.cat(layers, 1), text, batch.indices, mixtures)
-            counts[:, :, batch.indices] = of_batch.cpu().numpy()
-            done(len(batch.indices))
+    for batch in in_order(text.ids, budget, device):
+        of_batch = _count(cross_weights(model, batch), text, batch.indices, mixtures)
+        counts[:, :, batch.indices] = of_batch.cpu().numpy()
+        done(len(batch.indices))
     return counts
 
 
@@ -203,8 +209,7 @@ def write_alignment(
     pairs = list(filter(_fits, read_linked(links, settings.sentences)))
     if len(pairs) < 2 or not any(one.possible for one in pairs):
         raise UserError(f"{links}: expected two sentences or more with links; check the links file")
-    sides = pair.segmenters()
-    halves = [LinkedText(pairs[first::2], sides) for first in (0, 1)]
+    halves = linked_text(pairs, pair.segmenters()).halves()
     for folder, out, origin in zip(folders, outs, origins, strict=True):
         folder.check(pair)
         begun, model = time.perf_counter(), folder.load(settings.device)
