@@ -9,7 +9,8 @@ from headcount.base import command
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.word_links.links import linked_pair
-from headcount.heads.alignment_rates import LinkedText, measure
+from headcount.heads.alignment_rates import measure
+from headcount.heads.linked_text import LinkedText
 from headcount.model.transformer import Transformer
 from headcount.store.pair_folder import PairFolder
 from headcount.training.score import mean_loss

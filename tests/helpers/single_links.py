@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from headcount.heads.alignment import query_numbers, word_numbers
-from headcount.heads.head_measures import OUTSIDE, word_attention
+from headcount.heads.alignment import word_numbers
+from headcount.heads.head_measures import word_attention
 
 
 def word_links(
@@ -19,8 +19,9 @@ def word_links(
     if not sum(source) or not sum(target):
         return []
     marks = (weights.shape[0] - 1 - sum(target), weights.shape[1] - 1 - sum(source))
-    queries = query_numbers(target, marks[0], step)
-    keys = [OUTSIDE] * marks[1] + word_numbers(source) + [OUTSIDE]
+    read = int(step == "input")
+    queries = word_numbers(target, marks[0] + read, 1 - read)
+    keys = word_numbers(source, marks[1], 1)
     numbers = (torch.tensor([side]) for side in (queries, keys))
     largest, where = word_attention(weights[None, None], *numbers)[0, 0].max(-1)
     return [(int(where[word]), word) for word in largest.nonzero()[:, 0].tolist()]

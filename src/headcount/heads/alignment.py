@@ -4,10 +4,17 @@ A target word is linked to the source word with the largest weight. Weights are 
 pieces of a source word and averaged over the pieces of a target word first.
 """
 
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+
 from headcount.base.addresses import Head
+from headcount.data.batches import Batch
 from headcount.heads.head_measures import OUTSIDE
+from headcount.model.transformer import Transformer, watch_attention
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,15 +25,20 @@ WORDS = ("all", "content")
 """Whether special tokens and words that are only punctuation take part."""
 
 
-def word_numbers(lengths: list[int]) -> list[int]:
-    """Return the word of every piece, of words with these numbers of pieces."""
-    return [word for word, length in enumerate(lengths) for _ in range(length)]
+@singledispatch
+def cross_weights(model: Transformer, batch: Batch) -> Tensor:
+    """Return the weights [b, h, q, k] of all cross-attention heads, h in flat order."""
+    sizes = (*batch.tgt_in.shape, batch.src.shape[1])
+    layers = [torch.zeros(sizes[0], 0, *sizes[1:], device=batch.src.device)]  # if all are pruned
+    with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
+        model.decode(batch.tgt_in, model.encode(batch.src))
+    return torch.cat(layers, 1)
 
 
-def query_numbers(lengths: list[int], marks: int, step: str) -> list[int]:
-    """Return the target word that the query at each position predicts, or has just read."""
-    words = [OUTSIDE] * marks + word_numbers(lengths)
-    return [*words, OUTSIDE] if step == "output" else [OUTSIDE, *words]
+def word_numbers(lengths: Iterable[int], before: int, after: int) -> list[int]:
+    """Return the word of every piece, of words with these lengths, `OUTSIDE` around them."""
+    words = [word for word, length in enumerate(lengths) for _ in range(length)]
+    return [OUTSIDE] * before + words + [OUTSIDE] * after
 
 
 def best_heads(frame: "pd.DataFrame", k: int, layer: int | None = None) -> list[Head]:

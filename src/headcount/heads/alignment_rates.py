@@ -13,22 +13,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.heads import AlignmentSettings
-from headcount.data.batches import ParallelText, in_order
+from headcount.data.batches import in_order
 from headcount.data.word_links.links import LinkedPair, read_linked
-from headcount.data.words import AnySegmenter, is_punctuation, restore
-from headcount.heads.alignment import STEPS, WORDS, query_numbers, word_numbers
+from headcount.heads.alignment import STEPS, WORDS, cross_weights
 from headcount.heads.drawn_text import Done
-from headcount.heads.head_measures import OUTSIDE, word_attention
+from headcount.heads.head_measures import word_attention
+from headcount.heads.linked_text import LinkedText, linked_text
 from headcount.model.machine import batches_of
-from headcount.model.transformer import Transformer, first_device, watch_attention
+from headcount.model.transformer import Transformer, first_device
 from headcount.scoring.bootstrap import interval, resamples
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -42,81 +40,6 @@ SAMPLES = 1000  # resamples of the sentences
 LONGEST = 400  # pieces of a sentence; longer ones are left out
 
 
-class LinkedText:
-    """Sentence pairs with links, as ids for a model and as numbers of words for its weights."""
-
-    def __init__(self, pairs: list[LinkedPair], sides: tuple[AnySegmenter, AnySegmenter]):
-        self.pairs, self._marks = pairs, [side.marks for side in sides]
-        self._content = [
-            [torch.tensor([_is_text(word) for word in words]) for words in (p.source, p.target)]
-            for p in pairs
-        ]
-        both = ([p.source for p in pairs], [p.target for p in pairs])
-        self.ids = ParallelText(*map(_ids, sides, both))
-
-    def numbers(self, indices: list[int], step: str) -> tuple[Tensor, Tensor]:
-        """Return the words of queries [b, q] and keys [b, k]. Special keys follow all words."""
-        pairs = [self.pairs[i] for i in indices]
-        (before, after), (prefix, suffix) = self._marks
-        first = self.longest(indices)[1]
-        special = range(first, first + len(before) + len(after) + 1)
-        start, end = special[: len(before)], special[len(before) :]
-        keys = [[*start, *word_numbers(list(map(len, p.source))), *end] for p in pairs]
-        queries = [
-            query_numbers(list(map(len, p.target)), len(prefix), step) + [OUTSIDE] * len(suffix)
-            for p in pairs
-        ]
-        return _padded(queries, OUTSIDE), _padded(keys, OUTSIDE)
-
-    def gold(self, indices: list[int], words: str, shape: tuple[int, int]) -> list[Tensor]:
-        """Return what takes part, and sure and possible links among it: [b, v, w], boolean."""
-        gold = torch.zeros(3, len(indices), *shape, dtype=torch.bool)
-        for row, index in enumerate(indices):
-            pair, (source, target) = self.pairs[index], self._content[index]
-            if words == "all":  # special keys, too, except for those of padding
-                gold[0, row, : len(target)] = True
-            else:
-                gold[0, row, : len(target), : len(source)] = target[:, None] & source
-            for place, links in ((1, pair.sure), (2, pair.possible)):
-                at = torch.tensor(links, dtype=torch.long).reshape(-1, 2).T
-                gold[place, row, at[1], at[0]] = True
-        return [gold[0], gold[1] & gold[0], gold[2] & gold[0]]
-
-    def whole(self, weights: Tensor, indices: list[int]) -> Tensor:
-        """Return weights [b, h, v, w] with rows for all target words, also those without pieces."""
-        return functional.pad(weights, (0, 0, 0, self.longest(indices)[0] - weights.shape[2]))
-
-    def longest(self, indices: list[int]) -> tuple[int, int]:
-        """Return the most words of a target, and of a source, in a batch."""
-        pairs = [self.pairs[index] for index in indices]
-        return max(len(pair.target) for pair in pairs), max(len(pair.source) for pair in pairs)
-
-    def diagonal(self, indices: list[int], shape: tuple[int, int]) -> Tensor:
-        """Return weights [b, 1, v, w] that are largest at the word in the same place."""
-        weights = torch.zeros(len(indices), 1, *shape)
-        for row, pair in enumerate(self.pairs[index] for index in indices):
-            places = [(torch.arange(n) + 0.5) / n for n in map(len, (pair.target, pair.source))]
-            apart = (places[0][:, None] - places[1]).abs()
-            weights[row, 0, : len(apart), : apart.shape[1]] = 1 - apart
-        return weights
-
-
-def _ids(side: AnySegmenter, texts: list[list[list[str]]]) -> list[list[int]]:
-    before, after = side.marks
-    pieces = ([*before, *(p for word in words for p in word), *after] for words in texts)
-    return [side.vocabulary.ids(sentence) for sentence in pieces]
-
-
-def _is_text(word: list[str]) -> bool:
-    """Return True unless the pieces of a word are only punctuation. A word may have no piece."""
-    text = "".join(restore(piece).lstrip("▁Ġ") for piece in word)
-    return not text or not is_punctuation(text)
-
-
-def _padded(rows: list[list[int]], value: int) -> Tensor:
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
-
-
 @torch.inference_mode()
 def count_links(
     model: Transformer, text: LinkedText, mixtures: Tensor, budget: int, done: Done
@@ -128,35 +51,36 @@ def count_links(
     """
     systems = mixtures.shape[1] + mixtures.shape[2] + 1
     counts = np.zeros((len(CASES), systems, len(text.pairs), 4), dtype=np.int64)
-    layers: list[Tensor] = []
     device = first_device(model)
     mixtures = mixtures.to(device)
-    with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
-        for batch in in_order(text.ids, budget, device):
-            sizes = (*batch.tgt_in.shape, batch.src.shape[1])
-            layers[:] = [torch.zeros(sizes[0], 0, *sizes[1:], device=device)]  # if all are pruned
-            model.decode(batch.tgt_in, model.encode(batch.src))
-            of_batch = _count(torch.cat(layers, 1), text, batch.indices, mixtures)
-            counts[:, :, batch.indices] = of_batch.cpu().numpy()
-            done(len(batch.indices))
+    for batch in in_order(text.ids, budget, device):
+        of_batch = _count(cross_weights(model, batch), text, batch.indices, mixtures)
+        counts[:, :, batch.indices] = of_batch.cpu().numpy()
+        done(len(batch.indices))
     return counts
 
 
 def _count(weights: Tensor, text: LinkedText, indices: list[int], mixtures: Tensor) -> Tensor:
     """Return the counts of `count_links` for a batch, from weights [b, h, q, k]."""
     device, width = weights.device, text.longest(indices)[1]
-    by_step = [
-        text.whole(word_attention(weights, *(n.to(device) for n in numbers)), indices)
-        for numbers in (text.numbers(indices, step) for step in STEPS)
-    ]
-    shape = by_step[0].shape[2:]
-    diagonal = text.diagonal(indices, shape).to(device)
-    gold = [[part.to(device) for part in text.gold(indices, words, shape)] for words in WORDS]
+    content = _over(weights, text.content(indices).to(device))
     counts = []
-    for (of_step, of_words), mixture in zip(product(by_step, gold), mixtures, strict=True):
-        mixed = torch.einsum("sh,bhvw->bsvw", mixture, of_step)
-        counts.append(_judge(torch.cat([of_step, mixed, diagonal], 1), width, *of_words))
+    for (step, words), mixture in zip(CASES, mixtures, strict=True):
+        numbers = (side.to(device) for side in text.numbers(indices, step))
+        by_head = word_attention(weights if words == "all" else content, *numbers)
+        by_head = text.whole(by_head, indices)
+        shape = by_head.shape[2:]
+        mixed = torch.einsum("sh,bhvw->bsvw", mixture, by_head)
+        systems = torch.cat([by_head, mixed, text.diagonal(indices, shape).to(device)], 1)
+        gold = (part.to(device) for part in text.gold(indices, words, shape))
+        counts.append(_judge(systems, width, *gold))
     return torch.stack(counts)
+
+
+def _over(weights: Tensor, keys: Tensor) -> Tensor:
+    """Return weights [b, h, q, k] over some keys [b, k], which sum to 1 for every query."""
+    weights = weights * keys[:, None, None, :]
+    return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
 
 
 def _judge(weights: Tensor, width: int, part: Tensor, sure: Tensor, possible: Tensor) -> Tensor:
@@ -203,8 +127,7 @@ def write_alignment(
     pairs = list(filter(_fits, read_linked(links, settings.sentences)))
     if len(pairs) < 2 or not any(one.possible for one in pairs):
         raise UserError(f"{links}: expected two sentences or more with links; check the links file")
-    sides = pair.segmenters()
-    halves = [LinkedText(pairs[first::2], sides) for first in (0, 1)]
+    halves = linked_text(pairs, pair.segmenters()).halves()
     for folder, out, origin in zip(folders, outs, origins, strict=True):
         folder.check(pair)
         begun, model = time.perf_counter(), folder.load(settings.device)

@@ -10,20 +10,31 @@ from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_address
 from headcount.data.batches import in_order
+from headcount.data.trees import cut_tokens
 from headcount.data.word_links.links import LinkedPair, Pairs, linked_pair
 from headcount.data.words import AnySegmenter
-from headcount.heads.alignment_rates import COLUMNS, LinkedText, measure
+from headcount.heads.alignment import cross_weights
+from headcount.heads.alignment_rates import COLUMNS, measure
 from headcount.heads.head_measures import word_attention
-from headcount.model.transformer import Transformer, first_device, watch_attention
+from headcount.heads.linked_text import LinkedText, linked_text
+from headcount.model.transformer import Transformer, first_device
 
 Sides = tuple[AnySegmenter, AnySegmenter]
 Named = Sequence[str | Head]
+Cut = Sequence[list[list[str]]]  # sentences, as pieces of every word
 
 
 def read_links(
     sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None, sides: Sides
-) -> list[LinkedPair]:
+) -> LinkedText:
     """Return cleaned lines as pairs with links. Raises UserError for wrong counts and links."""
+    both = zip((sources, targets), sides, strict=True)
+    cut = ([cut_tokens(line.split(), side) for line in lines] for lines, side in both)
+    return linked_text(join_links(*cut, links), sides)
+
+
+def join_links(sources: Cut, targets: Cut, links: Sequence[str] | None) -> list[LinkedPair]:
+    """Return sentences as pairs with links. Raises UserError for wrong counts and links."""
     if links is None:
         raise UserError(
             "alignment: expected links, a string such as '0-0 1-2' for every pair; where people "
@@ -34,20 +45,17 @@ def read_links(
         raise UserError(f"expected as many sources, targets and lines of links, found {counts}")
     given = zip(sources, targets, links, strict=True)
     return [
-        linked_pair(line, (src.split(), tgt.split()), sides, f"links[{number}]")
-        for number, (src, tgt, line) in enumerate(given)
+        linked_pair(line, words, f"links[{number}]") for number, (*words, line) in enumerate(given)
     ]
 
 
-def alignment_frame(
-    model: Transformer, pairs: list[LinkedPair], sides: Sides, budget: int
-) -> pd.DataFrame:
+def alignment_frame(model: Transformer, text: LinkedText, budget: int) -> pd.DataFrame:
     """Return the rows of alignment.csv. The first pair and every other one choose heads."""
-    if len(pairs) < 2 or not any(pair.possible for pair in pairs):
-        raise UserError(f"alignment: expected two pairs or more with links, found {len(pairs)}")
+    if len(text.pairs) < 2 or not any(pair.possible for pair in text.pairs):
+        found = len(text.pairs)
+        raise UserError(f"alignment: expected two pairs or more with links, found {found}")
     names = [head for head in model.grid.heads() if head.kind == "dec_enc"]
-    halves = [LinkedText(pairs[first::2], sides) for first in (0, 1)]
-    rows, _ = measure(model, names, halves, budget, lambda sentences: None)
+    rows, _ = measure(model, names, text.halves(), budget, lambda sentences: None)
     return pd.DataFrame([["given", *row] for row in rows], columns=list(COLUMNS))
 
 
@@ -74,15 +82,13 @@ def link_words(
 ) -> list[Pairs]:
     """Return links of words by the mean weights of heads, at the output step, for every pair."""
     links: list[Pairs] = [[] for _ in text.pairs]
-    layers: dict[int, Tensor] = {}
-    keep = lambda _, layer, weights: layers.update({layer: weights})  # noqa: E731
-    with watch_attention(model.eval(), keep, ("dec_enc",)):
-        for batch in in_order(text.ids, budget, first_device(model)):
-            model.decode(batch.tgt_in, model.encode(batch.src))
-            mean = torch.stack([layers[h.layer][:, h.head] for h in heads]).mean(0)
-            by_word = word_attention(mean[:, None].cpu(), *text.numbers(batch.indices, "output"))
-            for index, weights in zip(batch.indices, by_word[:, 0], strict=True):
-                links[index] = _largest(weights, text.pairs[index])
+    cross = [head for head in model.grid.heads() if head.kind == "dec_enc"]
+    places = [cross.index(head) for head in heads]
+    for batch in in_order(text.ids, budget, first_device(model)):
+        mean = cross_weights(model, batch)[:, places].mean(1, keepdim=True)
+        by_word = word_attention(mean.cpu(), *text.numbers(batch.indices, "output"))
+        for index, weights in zip(batch.indices, by_word[:, 0], strict=True):
+            links[index] = _largest(weights, text.pairs[index])
     return links
 
 

@@ -25,7 +25,6 @@ from headcount.data.bpe import Segmenter
 from headcount.data.lines import references
 from headcount.data.text import clean
 from headcount.deployment.export import Deployed, Mask, own_form, write_export
-from headcount.heads.alignment_rates import LinkedText
 from headcount.heads.importance import measure_importance
 from headcount.library.linking import (
     Named,
@@ -186,8 +185,8 @@ class Model(Deployed):
         `links`: a string such as `0-0 1p2` for every pair. Words stand between spaces.
         """
         firsts = [references(line)[0] for line in _listed(targets)]
-        pairs = read_links(_clean(sources), _clean(firsts), links, self._sides)
-        return alignment_frame(self.module, pairs, self._sides, _DECODE.batch_tokens)
+        text = read_links(_clean(sources), _clean(firsts), links, self._sides)
+        return alignment_frame(self.module, text, _DECODE.batch_tokens)
 
     def align(
         self,
@@ -205,8 +204,8 @@ class Model(Deployed):
             return lists[0] if target is not None else (lists[0][0], lists[1][0])
         given = cross_heads(heads, self.module.grid)
         targets = self.translate(source) if target is None else _listed(target)
-        pairs = read_links(_clean(source), _clean(targets), [""] * len(targets), self._sides)
-        links = link_words(self.module, LinkedText(pairs, self._sides), given, _DECODE.batch_tokens)
+        text = read_links(_clean(source), _clean(targets), [""] * len(targets), self._sides)
+        links = link_words(self.module, text, given, _DECODE.batch_tokens)
         return links if target is not None else (targets, links)
 
     def save(self, out: str | Path) -> str:

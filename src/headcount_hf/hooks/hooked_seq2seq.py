@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -18,8 +19,11 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import read_address
 from headcount.data.batches import CPU, Batch, Ids, ParallelText, in_order
 from headcount.data.word_links.links import Pairs as Links
+from headcount.heads.alignment import cross_weights
+from headcount.library.linking import alignment_frame
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
+from headcount_hf.hooks.hooked_links import read_linked
 from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs
 
 Source = Ids | Tensor
@@ -173,6 +177,19 @@ class HookedSeq2Seq(Hooked):
                 links[number] = self._largest(text.part([number]), weights)
         return links
 
+    def alignment(
+        self, text: TokenisedText, words: Sequence[Any], links: Sequence[str], skip: int = 0
+    ) -> pd.DataFrame:
+        """Return alignment error rates of heads on these pairs, with the columns of alignment.csv.
+
+        `words`: sources and targets, as a fast tokeniser returns them for lists of words.
+        `links`: a string such as `0-0 1p2` for every pair. They leave out the first `skip` words of
+        every source, such as T5's instruction.
+        """
+        if self.model.main_input_name != "input_ids":
+            raise UserError("alignment: expected a model with source words, found one of sound")
+        return alignment_frame(self, read_linked(text, words, links, skip), 4096)
+
     def _cross_attention(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the weights [b, h, q, k] of every decoder layer, written out by the library."""
         source = self._source(batch.src, batch.src_lengths)
@@ -246,6 +263,11 @@ def _summed_loss(
     model: HookedSeq2Seq, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
     return token_losses(model, batch, multiplier, smoothing).sum()
+
+
+@cross_weights.register(HookedSeq2Seq)
+def _cross_weights(model: HookedSeq2Seq, batch: Batch) -> Tensor:
+    return torch.cat(model._cross_attention(batch), 1).float()
 
 
 def _joined(model: nn.Module, place: str) -> dict[int, Joined]:

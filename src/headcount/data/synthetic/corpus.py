@@ -171,9 +171,8 @@ class Realiser:
         self, phrase: PrepositionalPhrase, deprel: str, head: _Node
     ) -> _Phrase:
         inner = self._noun_phrase(phrase.noun_phrase, deprel, head, phrase.preposition.case)
-        case = self._node(
-            phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor
-        )
+        noun = inner.parts["noun"][0]
+        case = self._node(phrase.preposition, "case", noun, governor=head.governor)
         return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
 
     def _only(self, name: str, deprel: str, head: _Node) -> _Node:

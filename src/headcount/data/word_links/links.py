@@ -67,23 +67,21 @@ def linked_pairs(
         raise UserError(f"{links.text.name}: {wanted}; give every sentence a line, empty or not")
     for number, (line, *words) in enumerate(zip(lines, src, tgt, strict=True), start=1):
         where = f"{links.text.name}:{number}"
-        yield linked_pair(line, words, segmenters, where, links.swapped)
+        yield linked_pair(line, [*map(cut_tokens, words, segmenters)], where, links.swapped)
 
 
 def linked_pair(
-    line: str,
-    words: Sequence[list[str]],
-    segmenters: tuple[AnySegmenter, AnySegmenter],
-    where: str,
-    swapped: bool = False,
+    line: str, words: Sequence[list[list[str]]], where: str, swapped: bool = False
 ) -> LinkedPair:
-    """Return a pair of sentences with its line of links. Raises UserError, begun by `where`."""
+    """Return source and target, pieces by word, with their line of links.
+
+    Raises UserError, begun by `where`.
+    """
     sizes = (len(words[0]), len(words[1]))
     sure, possible = _read(line, sizes[::-1] if swapped else sizes, where)
     if swapped:
         sure, possible = ([(t, s) for s, t in pairs] for pairs in (sure, possible))
-    pieces = map(cut_tokens, words, segmenters)
-    return LinkedPair(*pieces, sorted(sure), sorted(possible))
+    return LinkedPair(*words, sorted(sure), sorted(possible))
 
 
 def _read(line: str, sizes: tuple[int, int], where: str) -> tuple[Pairs, Pairs]:

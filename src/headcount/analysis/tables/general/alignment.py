@@ -11,6 +11,7 @@ from headcount.analysis.stats import correlate, paired_t
 COLUMNS = [*RUN, "links", "step", "words", "system", "layer", "head", "sentences", "aer", "low"]
 COLUMNS += ["high", "precision", "recall"]
 BEST = 4  # heads that are compared with other heads of equal importance
+FEWEST = 5  # heads of a correlation
 NEAR = 0.1  # AER above that of the best head
 _KINDS = {"gold": "given with the corpus", "silver": "found by the aligner eflomal"}
 
@@ -44,7 +45,7 @@ def alignment_uses(
         rows.append((*run, links[run], "near the best", len(heads), near, *[np.nan] * 3))
         for name in filter(heads.__contains__, ("importance", "survival", "subset_survival")):
             both = heads[["alignment", name]].dropna()
-            if len(both) > 2:
+            if len(both) >= FEWEST:
                 correlation = correlate(*both.to_numpy().T, ranks=True)
                 rows.append((*run, links[run], name, len(both), *correlation))
         rows += [(*run, links[run], *lost) for lost in _losses(table.loc[run], heads.loc[run])]
