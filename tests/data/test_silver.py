@@ -17,7 +17,7 @@ sed 's/.*/0-0 1-1/' "$2" > "$6"
 sed 's/.*/1-1 2-0/' "$2" > "$8"
 exit $(cat {folder}/code)
 """
-INSTALLED = shutil.which(COMMAND, path=sysconfig.get_path("scripts"))
+INSTALLED = shutil.which(COMMAND, path=sysconfig.get_path("scripts")) or shutil.which(COMMAND)
 
 
 @pytest.fixture
