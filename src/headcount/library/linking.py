@@ -52,8 +52,8 @@ def join_links(sources: Cut, targets: Cut, links: Sequence[str] | None) -> list[
 def alignment_frame(model: Transformer, text: LinkedText, budget: int) -> pd.DataFrame:
     """Return the rows of alignment.csv. The first pair and every other one choose heads."""
     if len(text.pairs) < 2 or not any(pair.possible for pair in text.pairs):
-        found = len(text.pairs)
-        raise UserError(f"alignment: expected two pairs or more with links, found {found}")
+        pairs = len(text.pairs)
+        raise UserError(f"alignment: expected two pairs or more with links, found {pairs}")
     names = [head for head in model.grid.heads() if head.kind == "dec_enc"]
     rows, _ = measure(model, names, text.halves(), budget, lambda sentences: None)
     return pd.DataFrame([["given", *row] for row in rows], columns=list(COLUMNS))

@@ -32,9 +32,9 @@ def _numbers(side: Any, skip: int) -> Words:
 
 
 def _cut(side: Any, numbers: Words) -> Cut:
-    found: Cut = [[[] for _ in range(max(row, default=OUTSIDE) + 1)] for row in numbers]
+    pieces: Cut = [[[] for _ in range(max(row, default=OUTSIDE) + 1)] for row in numbers]
     for sentence, row in enumerate(numbers):
         for number, piece in zip(row, side.tokens(sentence), strict=True):
             if number != OUTSIDE:
-                found[sentence][number].append(piece)
-    return found
+                pieces[sentence][number].append(piece)
+    return pieces
