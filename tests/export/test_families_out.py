@@ -37,7 +37,7 @@ def learn_by_heart(small, pair) -> None:
         "labels": rows[1][batch.tgt_out].masked_fill(batch.tgt_out == PAD, -100),
     }
     trained = [weight for weight in small.model.parameters() if weight.requires_grad]
-    optimiser = torch.optim.Adam(trained, lr=0.005)
+    optimiser = torch.optim.Adam(trained, lr=0.002)
     for _ in range(400):
         optimiser.zero_grad()
         loss = small.model(**given).loss

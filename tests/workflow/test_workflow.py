@@ -192,7 +192,8 @@ TRADED += (("warmup_updates: 20", "warmup_updates: 50"),)
         # The BLEU lost without a head stands beside what it does.
         (CONFIG, [("max_length_extra: 5", "max_length_extra: 6")], DECODED | GATHERED | ROLES),
         (CONFIG, [MORE], dict.fromkeys(LAMBDA, 1) | REDRAWN | {"voita_pruning": 1} | ROLES),
-        (CONFIG, [PRUNED], REDRAWN | ROLES),
+        # Learnt masks are drawn among the orders of pruning.
+        (CONFIG, [PRUNED], REDRAWN | ROLES | {"michel": 1}),
         (f"{GENERAL}.yaml", [("Loss by updates", "Losses by updates")], REDRAWN),
         (f"{GENERAL}.py", [(r"\Z", "\n# A remark.\n")], {}),
     ],
