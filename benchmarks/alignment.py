@@ -8,9 +8,10 @@ from benchmarks.measuring import Bench, Contender, Work
 from headcount.base import command
 from headcount.base.settings.heads import AlignmentSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.data.trees import cut_tokens
 from headcount.data.word_links.links import linked_pair
 from headcount.heads.alignment_rates import measure
-from headcount.heads.linked_text import LinkedText
+from headcount.heads.linked_text import linked_text
 from headcount.model.transformer import Transformer
 from headcount.store.pair_folder import PairFolder
 from headcount.training.score import mean_loss
@@ -24,10 +25,10 @@ def main() -> None:
     data, bench, sides = read_data(args.data), Bench(args), PairFolder(args.data).segmenters()
     text = data.dev.part(range(given.sentences))
     pairs = [
-        linked_pair("0-0", [sides[0].decode(s).split(), sides[1].decode(t).split()], sides, "")
-        for s, t in zip(text.src, text.tgt, strict=True)
+        linked_pair("0-0", [cut_tokens(side.decode(ids).split(), side) for side, ids in both], "")
+        for both in (zip(sides, ids, strict=True) for ids in zip(text.src, text.tgt, strict=True))
     ]
-    halves = [LinkedText(pairs[half::2], sides) for half in (0, 1)]
+    halves = linked_text(pairs, sides).halves()
     size = ModelSettings(preset="small"), len(data.words), len(data.words), True
     model = Transformer(*size).to(bench.device).eval()
     heads = [head for head in model.grid.heads() if head.kind == "dec_enc"]

@@ -4,11 +4,10 @@ import json
 
 import pytest
 import torch
+from imported_marian import import_marian
 from script_runner import run_script
 from single_links import word_links
 from small_hooked import save_t5, save_whisper
-from small_marian import write_marian
-from small_run import segment
 
 import headcount
 from headcount.data.text import read_clean
@@ -16,8 +15,6 @@ from headcount.deployment.export import Deployed
 from headcount.heads.attention_map import all_weights
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.imports import write_imported
-from headcount_hf.pretrained.segment import segment_pretrained
 
 pytestmark = pytest.mark.slow
 
@@ -28,13 +25,7 @@ HEADS = ["dec_enc.1.3", "dec_enc.0.1", "dec_enc.1.1"]  # two of layer 1, which C
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     """A folder like OPUS-MT's in opus, its model in model, its pieces in bpe, text in text."""
-    root = tmp_path_factory.mktemp("aligned")
-    segment(root / "text")
-    train, dev = ([root / "text" / f"{s}.{e}" for e in ("src", "tgt")] for s in ("train", "dev"))
-    write_marian(root / "opus", tuple(train))
-    segment_pretrained(root / "opus", ("en", "art"), tuple(train), tuple(dev), root / "bpe")
-    write_imported(root / "opus", PairFolder(root / "bpe"), root / "model", {})
-    return root
+    return import_marian(tmp_path_factory.mktemp("aligned"))
 
 
 def export(root, out, *words) -> int:

@@ -5,17 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from imported_marian import import_marian
 from script_runner import run_script
-from small_marian import write_marian
 from small_pretrained import EndAtLongest
-from small_run import SmallRun, segment
+from small_run import SmallRun
 
 from headcount.data.fetching.models import RECORD
 from headcount.data.text import read_clean
 from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
-from headcount_hf.pretrained.imports import write_imported
-from headcount_hf.pretrained.segment import segment_pretrained
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +24,7 @@ SILENT = ["enc_self.0.1", "enc_self.1.0", "dec_self.0.0", "dec_self.0.1", "dec_s
 @pytest.fixture(scope="module")
 def root(tmp_path_factory) -> Path:
     """A folder like OPUS-MT's in opus, its model in model, its pieces in bpe, text in text."""
-    root = tmp_path_factory.mktemp("out_again")
-    segment(root / "text")
-    train, dev = ([root / "text" / f"{s}.{e}" for e in ("src", "tgt")] for s in ("train", "dev"))
-    write_marian(root / "opus", tuple(train))
-    segment_pretrained(root / "opus", ("en", "art"), tuple(train), tuple(dev), root / "bpe")
-    write_imported(root / "opus", PairFolder(root / "bpe"), root / "model", {})
-    return root
+    return import_marian(tmp_path_factory.mktemp("out_again"))
 
 
 @pytest.fixture
