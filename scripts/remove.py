@@ -1,10 +1,10 @@
-"""Remove heads of a model for good: by --kept, by --list, or by --importance with --keep."""
+"""Remove units of a model for good: by --kept, by --list, or by --importance with --keep."""
 
 from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.heads.importance import read_importance
 from headcount.heads.measures_files import read_mean_outputs
-from headcount.store.kept_heads import pick_heads
+from headcount.store.kept_heads import grid_named, pick_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.training.pruning_run import write_removed
 
@@ -23,7 +23,7 @@ def main(args: Flags) -> None:
     if len(files) != 1:
         raise UserError(f"expected one of --kept, --list and --importance, found {len(files)}")
     model = ModelFolder(args.model)
-    grid = model.settings.grid
+    grid = grid_named(files, model.settings)
     importance = read_importance(args.importance, model, grid) if args.importance else None
     kept = pick_heads(grid, args.kept, args.list, importance, args.keep)
     means = read_mean_outputs(args.means, model) if args.means else None

@@ -13,7 +13,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 from headcount.model.transformer import Transformer, copy_weights
 from headcount_hf.export import huggingface_export
 from headcount_hf.export.ctranslate2_model import POSITIONS
@@ -75,7 +75,7 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
     """With all heads, and with some that were removed: as under a mask of theirs."""
     theirs, folder, ours = imported
     grid = ours.model.grid
-    smaller = remove_heads(ours.model, mask_of(grid, silent))
+    smaller = remove_units(ours.model, mask_of(grid, silent))
     heads = [head for place, head in enumerate(grid.heads()) if place not in silent]
     form = form_of_imported(smaller, heads, folder, rows_of(ours))
     assert form.silent == len(silent)
@@ -97,7 +97,7 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
 def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path, monkeypatch):
     """It becomes a word of its own, which no translation holds, with heads that are not whole."""
     _, folder, ours = imported
-    model = remove_heads(ours.model, mask_of(ours.model.grid, SILENT))
+    model = remove_units(ours.model, mask_of(ours.model.grid, SILENT))
     heads = [head for place, head in enumerate(ours.model.grid.heads()) if place not in SILENT]
     model.tgt_embedding.weight[BOS] += 0.5
     if kind in ("m2m_100", "marian_apart"):
@@ -133,7 +133,7 @@ def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
     whole = make_model(joint=joint, **sizes)
     mask = mask_of(whole.grid, [0, 4, 6, 7, 8, 11, 20])  # layer 0 of dec_self is left without
     heads = [head for head, gate in zip(whole.grid.heads(), mask, strict=True) if gate]
-    model = remove_heads(whole, mask)
+    model = remove_units(whole, mask)
     form = form_of_ours(model, heads)
     kind = "pegasus" if norm == "pre" else "marian"
     assert (form.theirs.config.model_type, form.silent) == (kind, 7)

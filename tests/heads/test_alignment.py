@@ -15,7 +15,7 @@ from headcount.heads.alignment import best_heads
 from headcount.heads.alignment_rates import CASES, COLUMNS, count_links, error_rates, measure
 from headcount.heads.attention_map import all_weights
 from headcount.heads.linked_text import linked_text
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 
 # Source: a b@@ c </s>, words a and bc. Target: x@@ y z, read after <s>, words xy and z.
 WEIGHTS = torch.tensor(
@@ -185,6 +185,6 @@ def test_a_model_without_cross_attention_has_the_diagonal_alone():
     model = make_model()
     kept = torch.tensor([float(head.kind != "dec_enc") for head in model.grid.heads()])
     halves = [linked_text(PAIRS, (SIDE, SIDE))] * 2
-    rows, best = measure(remove_heads(model, kept), [], halves, 100, abs)
+    rows, best = measure(remove_units(model, kept), [], halves, 100, abs)
     assert [row[2] for row in rows] == ["diagonal"] * len(CASES)
     assert best == {"layer": []}

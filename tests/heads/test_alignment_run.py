@@ -17,7 +17,7 @@ from headcount.data.bpe import segment_corpus
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.word_links.links import LinkedPair, read_linked, write_linked
 from headcount.heads.alignment_rates import write_alignment
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -47,7 +47,7 @@ class Files:
         names = [head.name() for head in self.model.grid.heads()]
         kept = torch.tensor([float(name not in REMOVED) for name in names])
         self.save(self.model, "model", {})
-        smaller = remove_heads(self.model, kept)
+        smaller = remove_units(self.model, kept)
         self.save(smaller, "pruned", {"kept_heads": [n for n in names if n not in REMOVED]})
 
     def save(self, model, name: str, facts: dict) -> None:

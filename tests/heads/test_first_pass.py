@@ -13,7 +13,7 @@ from headcount.heads.importance import measure_importance
 from headcount.heads.measures_files import rearranged, stays
 from headcount.heads.more_measures import HeadOutputs, Passes
 from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads, set_means
+from headcount.model.removal import remove_units, set_means
 
 ONE_LAYER = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
 GRID = HeadGrid({"enc_self": (2, 3), "dec_self": (), "dec_enc": (2,)})
@@ -163,7 +163,7 @@ def test_removed_with_their_means_folded_they_give_what_mean_ablation_gives(mode
     multiplier = (torch.rand(17, generator=draw) > 0.5).double()
     multiplier[0] = 0.3
     for mask in (multiplier, 0 * multiplier):
-        smaller = remove_heads(model, mask)
+        smaller = remove_units(model, mask)
         assert smaller.grid.size == int(mask.count_nonzero()) < 17
         assert all(module.means is None for _, _, module in smaller.attentions())
         torch.testing.assert_close(

@@ -24,7 +24,7 @@ from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.heads.attention_map import all_weights, write_attention
 from headcount.heads.relevance import write_relevance
 from headcount.heads.roles import FILES, write_roles
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -51,7 +51,7 @@ class Files:
         self.model = self.save(model, "model", {})
         kept = model.grid.mask([model.grid.heads()[0], model.grid.heads()[4]])
         names = [h.name() for h, k in zip(model.grid.heads(), kept, strict=True) if k]
-        smaller = remove_heads(model, torch.from_numpy(kept))
+        smaller = remove_units(model, torch.from_numpy(kept))
         self.pruned = self.save(smaller, "pruned", {"kept_heads": names})
         self.trees = folder / "t.first.jsonl"
         write_aligned(self.trees, [TREE], {"sentences": 1}, {})

@@ -10,7 +10,7 @@ from headcount.base.addresses import Head
 from headcount.base.settings.decode import DecodeSettings
 from headcount.heads.attention_map import all_weights
 from headcount.model.loss import token_losses
-from headcount.model.removal import order_heads, remove_heads, restore_heads
+from headcount.model.removal import order_heads, remove_units, restore_heads
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
 
@@ -110,7 +110,7 @@ def model(request):
 
 @pytest.mark.parametrize("name", MASKS)
 def test_f40_the_output_is_that_of_the_masked_model(model, name):
-    smaller = remove_heads(model, multiplier(name))
+    smaller = remove_units(model, multiplier(name))
     assert smaller.settings.heads == LEFT[name]
     assert not smaller.training
     batch = TEXT.batch([0, 1, 2])
@@ -119,13 +119,13 @@ def test_f40_the_output_is_that_of_the_masked_model(model, name):
         # Sums over some numbers less, about 1e-7 relative each, of losses near 3.
         torch.testing.assert_close(token_losses(smaller, batch), expected, rtol=0, atol=1e-5)
         exact = token_losses(copy.deepcopy(model).double(), batch, multiplier(name).double())
-        again = remove_heads(copy.deepcopy(model).double(), multiplier(name).double())
+        again = remove_units(copy.deepcopy(model).double(), multiplier(name).double())
         torch.testing.assert_close(token_losses(again, batch), exact, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["some", "layers", "all"])
 def test_cached_decoding_gives_the_masked_models_translations(model, name):
-    smaller = remove_heads(model, multiplier(name))
+    smaller = remove_units(model, multiplier(name))
     settings = DecodeSettings(beam=3, max_length_extra=4)
     masked = translate(model, TEXT.src, settings, multiplier(name))
     alone = translate(smaller, TEXT.src, settings)
@@ -142,7 +142,7 @@ def test_silent_heads_put_in_again_give_the_bits_of_the_mask(name):
     gates = torch.ones(whole.grid.size)
     gates[: len(MASKS[name])] = multiplier(name)
     heads = [head for head, gate in zip(whole.grid.heads(), gates, strict=True) if gate]
-    again = restore_heads(remove_heads(whole, gates), heads, 3)
+    again = restore_heads(remove_units(whole, gates), heads, 3)
     assert again.grid == whole.grid
     batch = TEXT.batch([0, 1, 2])
     assert torch.equal(token_losses(again, batch), token_losses(whole, batch, gates))
@@ -171,6 +171,6 @@ def test_removal_changes_neither_the_model_nor_the_draws_that_follow(model):
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     random = torch.get_rng_state()
     model.train()
-    assert remove_heads(model, multiplier("some")).training
+    assert remove_units(model, multiplier("some")).training
     assert torch.equal(torch.get_rng_state(), random)
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())

@@ -17,7 +17,7 @@ from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.train import SubsetSettings
 from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 from headcount.store.kept_heads import as_many_heads
 from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
@@ -189,7 +189,7 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(
     ):
         assert row.train_loss == pytest.approx(expected["train_loss"], abs=1e-4)
         assert row.dev_loss == pytest.approx(expected["dev_loss"], abs=1e-4)
-    expected = dict(remove_heads(whole, mask.multiplier).named_parameters())
+    expected = dict(remove_units(whole, mask.multiplier).named_parameters())
     for name, weight in load_weights_of(tmp_path).items():
         torch.testing.assert_close(weight, expected[name].detach(), rtol=0, atol=2e-4)
     moved = (whole.tgt_embedding.weight - first["tgt_embedding.weight"]).abs().max()

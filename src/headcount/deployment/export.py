@@ -14,9 +14,10 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import check_apart, check_replaceable, read_json, whole_folder, write_json
 from headcount.base.folders import SEGMENTERS
-from headcount.model.removal import order_heads, remove_heads
+from headcount.model.removal import order_heads, remove_units
 from headcount.model.transformer import Transformer, parameter_count
-from headcount.store.kept_heads import read_mask
+from headcount.model.units import with_grid
+from headcount.store.kept_heads import grid_named, read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -52,10 +53,11 @@ class Deployed:
         return whole.without(mask) if mask else whole
 
     def without(self, mask: Mask) -> Self:
-        """Return a smaller model without the heads. The others are numbered again in a layer."""
-        kept = read_mask(mask, self.model.grid)
-        smaller = remove_heads(self.model, torch.from_numpy(kept))
-        heads = [head for head, gate in zip(self.originals, kept, strict=True) if gate]
+        """Return a smaller model without the units. The others are numbered again in a layer."""
+        whole = with_grid(self.model, grid_named(mask, self.model.settings))
+        kept = read_mask(mask, whole.grid)
+        smaller = remove_units(whole, torch.from_numpy(kept))
+        heads = [self.originals[place] for place in whole.grid.heads_left(kept)]
         return replace(self, model=smaller, originals=heads)
 
     def place(self, original: Head) -> Head:

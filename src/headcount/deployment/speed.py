@@ -21,7 +21,7 @@ from headcount.heads.drawn_text import read_drawn
 from headcount.heads.importance import measure_importance, read_importance
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_units
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.search.beam_search import translate_batch
 from headcount.store.model_folder import ModelFolder
@@ -80,7 +80,7 @@ def write_share_speed(
     timed = []
     for percent in (0, *ablation.timed):
         silent = order[: -(-len(order) * percent // 100)]
-        smaller = remove_heads(whole, torch.from_numpy(head_masks([silent], len(order))[0]))
+        smaller = remove_units(whole, torch.from_numpy(head_masks([silent], len(order))[0]))
         size = sum(weight.nbytes for weight in smaller.parameters())
         timed.append(TimedModel(str(percent), smaller, size))
     write_times(timed, pair, speed, decode, out, origin)

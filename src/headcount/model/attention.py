@@ -6,6 +6,8 @@ model, e width of one head.
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -85,8 +87,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.heads = heads
         self.d_head = d_head
-        with warnings.catch_warnings():  # torch's, that a layer without heads has nothing to draw
-            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+        with no_warning_of_empty():
             self.inputs = Linear(d_model, 3 * heads * d_head)
             self.output = Linear(heads * d_head, d_model)
         self.register_buffer("means", None, persistent=False)
@@ -141,6 +142,14 @@ class MultiHeadAttention(nn.Module):
         batch, length, _ = projected.shape
         split = projected.view(batch, length, parts, self.heads, self.d_head)
         return split.permute(2, 0, 3, 1, 4).unbind(0)
+
+
+@contextmanager
+def no_warning_of_empty() -> Iterator[None]:
+    """Silence torch's warning that a layer without heads or units has nothing to draw."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+        yield
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:

@@ -9,7 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
-from headcount.model.attention import Attention, DenseAttention, MultiHeadAttention
+from headcount.model.attention import (
+    Attention,
+    DenseAttention,
+    MultiHeadAttention,
+    no_warning_of_empty,
+)
 from headcount.model.kernels.matmul import Linear
 from headcount.model.kernels.small import dropout
 
@@ -38,14 +43,16 @@ class Residual(nn.Module):
 class FeedForward(nn.Module):
     """Two linear maps with an activation between them."""
 
-    def __init__(self, settings: ModelSettings):
+    def __init__(self, settings: ModelSettings, width: int):
         super().__init__()
-        self.inner = Linear(settings.d_model, settings.d_ff)
-        self.outer = Linear(settings.d_ff, settings.d_model)
+        with no_warning_of_empty():
+            self.inner = Linear(settings.d_model, width)
+            self.outer = Linear(width, settings.d_model)
         self.dropout = settings.dropout
         self.activation = ACTIVATIONS[settings.activation]
         for linear in (self.inner, self.outer):
-            nn.init.xavier_uniform_(linear.weight)
+            if width:
+                nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
@@ -96,10 +103,10 @@ class WholeTargets(Targets):
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward layer."""
 
-    def __init__(self, settings: ModelSettings, heads: int):
+    def __init__(self, settings: ModelSettings, heads: int, width: int):
         super().__init__()
         self.attention = MultiHeadAttention(settings.d_model, heads, settings.head_width)
-        self.feed_forward = FeedForward(settings)
+        self.feed_forward = FeedForward(settings, width)
         self.around_attention = Residual(settings)
         self.around_feed_forward = Residual(settings)
 
@@ -115,12 +122,14 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Self-attention, encoder-decoder attention and feed-forward layer."""
 
-    def __init__(self, settings: ModelSettings, number: int, self_heads: int, cross_heads: int):
+    def __init__(
+        self, settings: ModelSettings, number: int, self_heads: int, cross_heads: int, width: int
+    ):
         super().__init__()
         self.number = number  # of the layer in the decoder, from 0
         self.attention = MultiHeadAttention(settings.d_model, self_heads, settings.head_width)
         self.cross = MultiHeadAttention(settings.d_model, cross_heads, settings.head_width)
-        self.feed_forward = FeedForward(settings)
+        self.feed_forward = FeedForward(settings, width)
         self.around_attention = Residual(settings)
         self.around_cross = Residual(settings)
         self.around_feed_forward = Residual(settings)

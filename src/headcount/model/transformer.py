@@ -31,15 +31,16 @@ class Transformer(nn.Module):
         self.settings = settings
         self.grid = settings.grid
         self.scale = math.sqrt(settings.d_model) if settings.scale_embedding else 1.0
-        counts = self.grid.counts
+        counts = self.grid.counts | settings.ffn_widths
         self.tgt_embedding = nn.Embedding(tgt_size, settings.d_model)
         self.own_src_embedding = None if joint else nn.Embedding(src_size, settings.d_model)
         for table in filter(None, (self.tgt_embedding, self.own_src_embedding)):
             nn.init.normal_(table.weight, std=settings.d_model**-0.5)
-        self.encoder = nn.ModuleList(EncoderLayer(settings, h) for h in counts["enc_self"])
-        by_layer = zip(counts["dec_self"], counts["dec_enc"], strict=True)
+        encoder = zip(counts["enc_self"], counts["enc_ffn"], strict=True)
+        decoder = zip(counts["dec_self"], counts["dec_enc"], counts["dec_ffn"], strict=True)
+        self.encoder = nn.ModuleList(EncoderLayer(settings, *sizes) for sizes in encoder)
         self.decoder = nn.ModuleList(
-            DecoderLayer(settings, number, *heads) for number, heads in enumerate(by_layer)
+            DecoderLayer(settings, number, *sizes) for number, sizes in enumerate(decoder)
         )
         norm = partial(nn.LayerNorm, settings.d_model, settings.norm_epsilon)
         final = settings.norm == "pre"  # post-norm layers end in a norm of their own

@@ -20,7 +20,7 @@ from headcount.data.lines import arriving_lines
 from headcount.data.text import clean, read_clean
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
-from headcount.store.kept_heads import read_mask
+from headcount.store.kept_heads import grid_named, read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -67,6 +67,8 @@ def open_own_search(
     """Return a search by the model in a folder, under a mask that `read_mask` reads."""
     folder.check(pair)
     model = folder.load(settings.device)
+    if mask:
+        model = with_grid(model, grid_named(mask, model.settings))
     multiplier = torch.from_numpy(read_mask(mask, model.grid)) if mask else None
     return OwnSearch(model, pair.segmenters(), settings, multiplier)
 

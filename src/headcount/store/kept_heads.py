@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.addresses import KINDS, UNITS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_address, read_head_list, read_head_values
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 
 
@@ -93,14 +94,28 @@ def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.nd
     return mask
 
 
+def grid_named(named: Sequence[str | Path] | str | Path, settings: ModelSettings) -> HeadGrid:
+    """Return the grid of the model's heads, or of all its units if addresses or files name others.
+
+    See `read_mask`.
+    """
+    texts = []
+    for name in [named] if isinstance(named, str | Path) else named:
+        path = Path(name)
+        texts.append(path.read_text(errors="replace") if path.is_file() else str(name))
+    others = [kind for kind in UNITS if kind not in KINDS]
+    return settings.unit_grid if any(k in t for t in texts for k in others) else settings.grid
+
+
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
-    """Print to standard error the heads left by kind, and warn of layers without any."""
+    """Print to standard error the units left by kind, and warn of layers without any."""
     kinds = np.array([head.kind for head in grid.heads()])
     left = kinds[kept != 0].tolist()
-    parts = ", ".join(f"{k} {left.count(k)} of {sum(grid.counts[k])}" for k in KINDS)
-    lines = [f"heads left: {len(left)} of {grid.size} ({parts})"]
+    parts = ", ".join(f"{k} {left.count(k)} of {sum(counts)}" for k, counts in grid.counts.items())
+    units = "heads" if set(grid.counts) == set(KINDS) else "units"
+    lines = [f"{units} left: {len(left)} of {grid.size} ({parts})"]
     if closed := grid.closed_layers(kept):
-        lines.append(f"warning: no head is left in {', '.join(closed)}")
+        lines.append(f"warning: nothing is left in {', '.join(closed)}")
     print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 

@@ -4,6 +4,8 @@ import os
 import re
 from argparse import Namespace
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +168,10 @@ class ModelFolder:
         if listed is None:
             return grid.heads()
         with reading(self.path / DESCRIPTION, "training"):
-            parts = [name.split(".") for name in listed]
-            heads = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
-            if [head[:2] for head in heads] != [head[:2] for head in grid.heads()]:
+            heads = list(map(Head.parse, listed))
+            found = [(k[0], len(list(of_layer))) for k, of_layer in groupby(heads, itemgetter(0, 1))]
+            here = [(kind, span.stop - span.start) for kind, _, span in grid.layers()]
+            if found != [(kind, count) for kind, count in here if count]:  # whole layers may be gone
                 raise ValueError("kept_heads does not fit the model")
             return heads
 

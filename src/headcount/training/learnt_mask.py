@@ -1,6 +1,6 @@
-"""Multipliers of heads that a training learns: Hard Concrete gates, and subsets of K heads.
+"""Multipliers of units that a training learns: Hard Concrete gates, and subsets of K units.
 
-Each head has one learnt number, around which every update draws a multiplier.
+Each unit has one learnt number, around which every update draws a multiplier.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import LAYERS, HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
@@ -28,7 +28,9 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 
 class LearntMask(HeadMask):
-    """A multiplier for every head of a scope. The other heads are left as they are.
+    """A multiplier for every unit of a scope. The other units are left as they are.
+
+    `prices`, [gated units], multiply the penalty.
 
     The noise depends on seed and update alone, so order of the data and dropout are the same as in
     any other run of the seed. The learnt numbers have their own Adam, without weight decay, and are
@@ -47,7 +49,9 @@ class LearntMask(HeadMask):
         self.settings = settings
         self.train = train
         self.seed = seed
-        self.gated = [i for i, head in enumerate(grid.heads()) if head.kind in run.kinds]
+        units = list(enumerate(grid.heads()))
+        self.gated = [place for place, unit in units if unit.kind in run.kinds]
+        self.prices = torch.ones(len(self.gated), dtype=torch.float64)
         self.learnt = torch.from_numpy(self.first()).requires_grad_()
         self.optimiser = torch.optim.Adam([self.learnt], **ADAM)
         self.update = 0  # the newest update that `choose` has served
@@ -102,10 +106,10 @@ class LearntMask(HeadMask):
         return Choice(self._with_ungated(self._drawn.detach()).requires_grad_())
 
     def learn(self, slopes: Tensor) -> None:
-        """Make one step of Adam on the loss plus λ times the expected number of open heads."""
+        """Make one step of Adam on the loss plus λ times the expected price of open units."""
         loss = (self._drawn * slopes[self.gated].to(self._drawn.dtype)).sum()
         if self.run.lambda_:
-            loss = loss + self.run.lambda_ * self.p_open().sum()
+            loss = loss + self.run.lambda_ * (self.prices * self.p_open()).sum()
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.param_groups[0]["lr"] = self.rate()
@@ -140,10 +144,11 @@ class LearntMask(HeadMask):
 
 
 class HeadGates(LearntMask):
-    """One Hard Concrete gate for every head of a scope, whose log α is learnt.
+    """One Hard Concrete gate for every unit of a scope, whose log α is learnt.
 
-    The objective is the loss per target token plus λ · (expected number of open heads), so λ is in
-    nats per target token and head. Source: Voita et al. 2019, section 6.1.
+    The objective is the loss per target token plus λ · (expected sum of the prices of open units),
+    so λ is in nats per target token and head. At test time the gate of a layer is rounded to 0 or
+    1, since no weight can hold another. Source: Voita et al. 2019, section 6.1.
     """
 
     name = "log_alpha"
@@ -180,7 +185,9 @@ class HeadGates(LearntMask):
         return self.settings.lr * learning_rate(self.train, self.update) / self.train.peak_lr
 
     def gates_of(self, learnt: np.ndarray) -> np.ndarray:
-        return self.family.at_test(learnt)
+        gates, units = self.family.at_test(learnt), self.grid.heads()
+        whole = [units[place].kind in LAYERS for place in self.gated]
+        return np.where(whole, gates >= 0.5, gates)
 
     def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
         """Return log α [gated heads] with the probabilities and the gates of test time."""

@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from headcount.base.addresses import Head, HeadGrid
+from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.files import write_csv
 from headcount.base.head_values import write_head_values
+from headcount.base.multiply_adds import unit_costs
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.heads.importance import read_importance
-from headcount.model.removal import remove_heads, set_means
+from headcount.model.removal import remove_units, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
+from headcount.model.units import UnitTransformer, with_grid
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
 from headcount.training.learnt_mask import HeadGates, HeadSubset
@@ -60,9 +63,11 @@ class PruningRun(ModelRun):
             if not states:
                 return
             (whole, names), method = self._start(start), self.run.method
+            if not set(self.run.kinds).issubset(KINDS):
+                whole = UnitTransformer.of(whole)
             grid, learns = whole.grid, method in ("gates", "subset")
             kept = np.ones(grid.size) if learns else self._kept(start, heads, importance, grid)
-            model = whole if learns else remove_heads(whole, torch.from_numpy(kept))
+            model = whole if learns else remove_units(whole, torch.from_numpy(kept))
             model = self.on_device(model, states)
             if isinstance(start, ModelFolder):
                 freeze_outside(model, self.run)
@@ -70,17 +75,24 @@ class PruningRun(ModelRun):
             if learns:
                 kind, own = (HeadGates, gates) if method == "gates" else (HeadSubset, subset)
                 mask = kind(self.run, grid, own, settings, self.seed)
+                if self.run.price == "flops":
+                    mask.prices = self._prices(model.settings, mask.gated)
             trainer = self.trainer(model, settings, states, mask)
             trainer.fit()
             copy_weights(model, trainer.chosen())
             values = mask.at_end() if mask else {"gate": kept}
-            smaller = remove_heads(model, mask.test_time()) if mask else model
+            smaller = remove_units(model, mask.test_time()) if mask else model
             if isinstance(mask, HeadGates):
                 gated = [grid.heads()[position] for position in mask.gated]
                 rows = head_rows(gated, [0, *trainer.steps()], mask.statistics())
                 write_csv(folder / "gates.csv", GATE_COLUMNS, rows)
             facts = self.write_facts(folder, trainer, smaller)
             save_pruned(folder, smaller, facts, grid, names, values)
+
+    def _prices(self, model: ModelSettings, gated: list[int]) -> Tensor:
+        """Return the multiply-adds of units [gated units] as multiples of the mean head's."""
+        costs = unit_costs(model.unit_grid, model, self.pair.read("train").mean_lengths())
+        return torch.from_numpy(costs[gated] / costs[: model.grid.size].mean())
 
     def _recipe(self, start: Start, gates: GatesSettings) -> TrainSettings:
         if self.run.method == "scratch":
@@ -114,19 +126,20 @@ def write_removed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
+    """Write the model in a folder without the units whose multiplier is 0, and heads.csv.
 
-    With `means`, the mean outputs of the model's heads [heads, e], removed heads leave theirs in
+    `kept`: [heads], or [units] of all kinds. With `means`, the mean outputs of the model's heads [heads, e], removed heads leave theirs in
     the bias of W_O. heads.csv has the addresses in the model that is read. If that was pruned
     before, kept_heads in model.json has the addresses in the first model of all.
     """
     whole = folder.load()
     if means is not None:
         set_means(whole, torch.from_numpy(means))
-    smaller = remove_heads(whole, torch.from_numpy(kept))
+    grid = whole.grid if len(kept) == whole.grid.size else whole.settings.unit_grid
+    smaller = remove_units(with_grid(whole, grid), torch.from_numpy(kept))
     facts = {"parameters": parameter_count(smaller), **folder.subwords(), "provenance": origin}
     names = folder.original_heads(whole.grid)
-    save_pruned(out, smaller, facts, whole.grid, names, {"gate": kept})
+    save_pruned(out, smaller, facts, grid, names, {"gate": kept})
 
 
 def save_pruned(
@@ -137,12 +150,13 @@ def save_pruned(
     names: list[Head],
     values: dict[str, np.ndarray],
 ) -> None:
-    """Write model/ and heads.csv of a smaller model, and print how many heads are left.
+    """Write model/ and heads.csv of a smaller model, and print how many units are left.
 
-    `grid`: the heads before. `names`: their addresses in the original model. `values`: statistics.
+    `grid`: the units before. `names`: addresses of the heads in the original model. `values`:
+    statistics of the units.
     """
     kept = values["gate"]
-    kept_heads = [head.name() for head, gate in zip(names, kept, strict=True) if gate]
+    kept_heads = [names[place].name() for place in grid.heads_left(kept)]
     facts = {**facts, "kept_heads": kept_heads, "closed_layers": grid.closed_layers(kept)}
     ModelFolder(out / "model").save(smaller, dict(smaller.named_parameters()), facts)
     write_head_values(out / "heads.csv", grid, values)

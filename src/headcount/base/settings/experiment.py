@@ -128,6 +128,7 @@ class Experiment(Section):
         yield f"more_seeds_of: {strange}: expected some of runs", strange
         yield f"masking.groups: expected at most {heads.size}", self.masking.groups > heads.size
         yield "model.heads: expected a head in the encoder", not sum(heads.counts["enc_self"])
+        yield "model.decoder_layers: expected at least 1", not self.model.decoder_layers
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned

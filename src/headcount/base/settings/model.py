@@ -1,11 +1,11 @@
 """Settings of the Transformer: named sizes, and single sizes that override them."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.addresses import FEED_FORWARD, KINDS, LAYERS, HeadGrid
 from headcount.base.settings.section import LARGEST, Faults, Section
 
 Sizes = dict[str, int]
@@ -23,19 +23,22 @@ PRESETS: Mapping[str, Sizes] = {
 }
 
 
+Width = Annotated[int, Field(ge=1, le=LARGEST)]
+
+
 class ModelSettings(Section):
     """Sizes of the Transformer. A size that is not named comes from the preset."""
 
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
-    encoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
+    encoder_layers: int = Field(default=..., ge=0, le=MOST_IN_A_ROW)
     """Number of encoder layers."""
-    decoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
+    decoder_layers: int = Field(default=..., ge=0, le=MOST_IN_A_ROW)
     """Number of decoder layers."""
     d_model: int = Field(default=..., ge=2, le=LARGEST)
     """Width of embeddings and layers."""
-    d_ff: int = Field(default=..., ge=1, le=LARGEST)
-    """Width of the feed-forward layers."""
+    d_ff: Width | dict[Literal["enc_ffn", "dec_ffn"], list[int]] = Field(default=...)
+    """Width of the feed-forward layers, or, per side, a list of one width per layer, 0 allowed."""
     heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
     """Heads of every attention layer, or, per kind, a list of one count per layer, 0 allowed."""
     d_head: int | None = Field(None, ge=1, le=LARGEST)
@@ -70,25 +73,45 @@ class ModelSettings(Section):
         uniform = isinstance(self.heads, int)
         wide = self.d_head or (uniform and self.heads and self.d_model % self.heads == 0)
         yield f"heads: expected a divisor of {self.d_model}, or d_head", not wide
-        for kind in KINDS:
-            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
-            counts = [self.heads] * layers if uniform else self.heads.get(kind, [])
-            wrong = len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts)
-            yield f"heads.{kind}: expected {layers} counts, 0 to {MOST_IN_A_ROW}", wrong
+        for key, kinds, most in (
+            ("heads", KINDS, MOST_IN_A_ROW),
+            ("d_ff", FEED_FORWARD, LARGEST),
+        ):
+            for kind in kinds:
+                layers, counts = self._layers(kind), self._by_layer(getattr(self, key), kind)
+                wrong = len(counts) != layers or not all(0 <= n <= most for n in counts)
+                yield f"{key}.{kind}: expected {layers} counts, 0 to {most}", wrong
 
     @property
     def layer_weights(self) -> int:
         """Weights of all layers, without embeddings, biases and norms."""
-        layers = self.encoder_layers + self.decoder_layers
-        return self.d_model * (4 * self.grid.size * self.head_width + 2 * layers * self.d_ff)
+        widths = sum(map(sum, self.ffn_widths.values()))
+        return self.d_model * (4 * self.grid.size * self.head_width + 2 * widths)
 
     @property
     def grid(self) -> HeadGrid:
         """Number of heads by attention type and layer."""
-        if not isinstance(self.heads, int):
-            return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
-        layers = {"enc_self": self.encoder_layers}
-        return HeadGrid({k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS})
+        return HeadGrid({kind: self._by_layer(self.heads, kind) for kind in KINDS})
+
+    @property
+    def ffn_widths(self) -> dict[str, tuple[int, ...]]:
+        """Number of feed-forward units by side and layer."""
+        return {kind: self._by_layer(self.d_ff, kind) for kind in FEED_FORWARD}
+
+    @property
+    def unit_grid(self) -> HeadGrid:
+        """Number of units of all kinds by layer."""
+        layers = {kind: (1,) * self._layers(kind) for kind in LAYERS}
+        return HeadGrid({**self.grid.counts, **self.ffn_widths, **layers})
+
+    def _layers(self, kind: str) -> int:
+        return self.encoder_layers if kind.startswith("enc_") else self.decoder_layers
+
+    def _by_layer(self, sizes: int | Mapping[str, list[int]], kind: str) -> tuple[int, ...]:
+        """Return the sizes of a kind, one per layer, from one size or lists."""
+        if isinstance(sizes, int):
+            return (sizes,) * self._layers(kind)
+        return tuple(sizes.get(kind, ()))
 
     @property
     def ffn_widths(self) -> dict[str, tuple[int, ...]]:

@@ -28,12 +28,16 @@ class PrunedSettings(Section):
     """Train with a gate on every head, and remove heads whose gates close; or, to compare: train
     the heads that the gates left from a random start; keep as many by importance, or at random, and
     fine-tune for as long; or keep exactly `heads`, learning which."""
-    scope: Literal["enc_self", "all"] = "all"
-    """Heads that may be removed: of encoder self-attention (with a frozen decoder), or all."""
+    scope: Literal["enc_self", "all", "ffn", "layers", "heads_ffn", "units"] = "all"
+    """Units that may be removed: heads of encoder self-attention (with a frozen decoder), all heads,
+    feed-forward units, layers, heads and feed-forward units, or all of these."""
     lambda_: float = Field(0.0, alias="lambda", ge=0, lt=1e6)
     """λ of the gates, the penalty of one head in nats per target token; 0 for the control."""
+    price: Literal["unit", "flops"] = "unit"
+    """Price of a unit, by which λ is multiplied: 1, or its multiply-adds as a multiple of the mean
+    head's, for a sentence of mean length."""
     heads: int | None = Field(None, ge=1)
-    """K, how many heads of the scope stay, for `subset` in place of λ (`subset-all-k8`)."""
+    """K, how many units of the scope stay, for `subset` in place of λ (`subset-all-k8`)."""
     init_from: RunSettings | Literal["none"] = Field(BASELINE, alias="from")
     """The training run whose model is pruned (`baseline` if left out); or `none`: gates from random
     weights, trained by `train` with nothing frozen, for `train.updates` + `gates.updates`."""
@@ -44,6 +48,8 @@ class PrunedSettings(Section):
         wrong = subset != (self.heads is not None) or bool(given) == subset
         other = not fresh and self.init_from.attention_heads is not None
         trained = self.method not in ("gates", "scratch")
+        unpriced = self.price != "unit" and (subset or not self.lambda_)
+        yield "price: expected lambda above 0", unpriced
         yield f"method {self.method}: expected {'heads' if subset else 'lambda'} alone", wrong
         yield "from: expected a training run with as many heads as `model`", other
         yield f"from: expected a training run for method {self.method}", fresh and trained
@@ -58,6 +64,7 @@ class PrunedSettings(Section):
         """The name in paths and tables: `scratch-gates-all-l0.01-from-impt-6`."""
         size = f"k{self.heads}" if self.method == "subset" else f"l{written(self.lambda_)}"
         parts = [self.word, *["gates"] * (self.word not in ("gates", "subset")), self.scope, size]
+        parts += [self.price] * (self.price != "unit")
         start = "none" if self.from_none else self.init_from.label
         return "-".join([*parts, *["from", start] * (start != "baseline")])
 
@@ -73,7 +80,7 @@ class PrunedSettings(Section):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Attention types that may lose heads."""
+        """Kinds of units that may be removed."""
         return SCOPES[self.scope]
 
     @property
@@ -84,13 +91,14 @@ class PrunedSettings(Section):
     @property
     def control(self) -> "PrunedSettings":
         """The gates run with λ = 0, which shows the effect of as many updates with gates."""
-        return self.model_copy(update={"method": "gates", "lambda_": 0.0, "heads": None})
+        changed = {"method": "gates", "lambda_": 0.0, "heads": None, "price": "unit"}
+        return self.model_copy(update=changed)
 
     def counted(self, model: ModelSettings) -> "PrunedSettings":
         """Return the run with numbers in place of shares. Raises ValueError for too many heads."""
-        most = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
+        most = sum(sum(model.unit_grid.counts[kind]) for kind in self.kinds)
         wrong = (self.heads or 0) > most
-        refuse((f"run {self.label!r}: expected at most {most} heads of the scope", wrong))
+        refuse((f"run {self.label!r}: expected at most {most} units of the scope", wrong))
         start = self.init_from if self.from_none else self.init_from.counted(model)
         return self.model_copy(update={"init_from": start})
 
