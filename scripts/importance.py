@@ -11,9 +11,14 @@ MEASURES = {"importance": write_importance, "loss_change": write_loss_change}
 MEASURE = flag("--measure", "quantity of a head", choices=MEASURES, default="importance")
 
 
-@script("--model", "[--bpe]", "[--text]", *HOOKED, MEASURE, out="CSV to write")
+UNITS = flag("--units", "measure feed-forward units and layers, too", action="store_true")
+
+
+@script("--model", "[--bpe]", "[--text]", *HOOKED, MEASURE, UNITS, out="CSV to write")
 def main(args: Flags, importance: ImportanceSettings) -> None:
-    if args.measure == "loss_change" and is_hooked(args.model):
-        raise UserError(f"--measure: loss_change expects a model of ours, found {args.model}")
+    ours_alone = args.measure == "loss_change" or args.units
+    if ours_alone and is_hooked(args.model):
+        what = "--units" if args.units else "--measure: loss_change"
+        raise UserError(f"{what} expects a model of ours, found {args.model}")
     model, texts, files, facts = open_texts(args, importance.data, importance.threads)
     MEASURES[args.measure](model, texts, importance, args.out, args.origin(files, **facts))

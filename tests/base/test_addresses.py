@@ -63,5 +63,5 @@ def test_mask_silences_the_named_heads_only():
     + [("dec_enc", 1, -1), ("enc_self", 1, 0)],
 )
 def test_f08_a_head_that_is_not_there(head):
-    with pytest.raises(UserError, match=f"^head {Head(*head).name()} does not exist"):
+    with pytest.raises(UserError, match=f"^{Head(*head).name()} does not exist"):
         GRID.mask([Head(*head)])

@@ -68,7 +68,7 @@ def test_linear_without_a_gradient(by_onednn, shape):
 
 @torch.no_grad()
 def test_what_is_not_a_number_stays_visible(by_onednn):
-    layer = FeedForward(ModelSettings(d_model=8, heads=2, d_ff=12)).eval()
+    layer = FeedForward(ModelSettings(d_model=8, heads=2, d_ff=12), 12).eval()
     layer.inner.weight[2, 1] = math.nan
     seen = []
     layer.outer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))

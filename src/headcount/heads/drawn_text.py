@@ -14,6 +14,7 @@ from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer
+from headcount.model.units import UnitTransformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -48,8 +49,11 @@ def write_measured(
     settings: ImportanceSettings,
     out: Path,
     origin: dict[str, Any],
+    units: bool = False,
 ) -> dict[str, Any]:
     """Write statistics of heads as CSV, and return the facts written as JSON of the same name.
+
+    `units`: of all kinds of units.
 
     Raises UserError if the text has fewer than two sentence pairs or the model has another
     vocabulary.
@@ -57,6 +61,7 @@ def write_measured(
     folder.check(pair)
     text = read_drawn(pair, settings)
     model = folder.load(settings.device)
+    model = UnitTransformer.of(model) if units else model
     with (
         batches_of("resources", settings.batch_tokens),
         tqdm(total=len(text), unit="sentence", disable=None) as bar,

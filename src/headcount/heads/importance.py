@@ -18,6 +18,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
@@ -25,6 +26,7 @@ from headcount.heads.drawn_text import Done, write_measured
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, first_device, watch_inputs
+from headcount.model.units import UnitTransformer
 from headcount.store.model_folder import ModelFolder, check_measured
 
 
@@ -125,6 +127,8 @@ def _by_unit(
     model: Transformer, batch: Batch, unit: str, smoothing: float = 0.0, precision: str = "fp32"
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sum over sentences [h] of a unit, slopes by sentence [b, h], and the loss."""
+    if unit == "position" and isinstance(model, UnitTransformer):
+        raise UserError("importance.abs: expected another value for units than heads, found position")
     if unit in _OF_SLOPES:
         slopes, loss = sentence_slopes(model, batch, smoothing, precision=precision)
         return _OF_SLOPES[unit](slopes), slopes, loss

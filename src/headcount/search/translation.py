@@ -19,6 +19,7 @@ from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import arriving_lines
 from headcount.data.text import clean, read_clean
 from headcount.model.transformer import Transformer
+from headcount.model.units import with_grid
 from headcount.search.beam_search import translate
 from headcount.store.kept_heads import grid_named, read_mask
 from headcount.store.model_folder import ModelFolder

@@ -10,7 +10,7 @@ from torch import Tensor
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.files import write_csv
 from headcount.base.head_values import write_head_values
-from headcount.base.multiply_adds import unit_costs
+from headcount.base.multiply_adds import Lengths, unit_costs
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
@@ -91,7 +91,8 @@ class PruningRun(ModelRun):
 
     def _prices(self, model: ModelSettings, gated: list[int]) -> Tensor:
         """Return the multiply-adds of units [gated units] as multiples of the mean head's."""
-        costs = unit_costs(model.unit_grid, model, self.pair.read("train").mean_lengths())
+        lengths = Lengths(*self.pair.read("train").lengths.mean(1))
+        costs = unit_costs(model.unit_grid, model, lengths)
         return torch.from_numpy(costs[gated] / costs[: model.grid.size].mean())
 
     def _recipe(self, start: Start, gates: GatesSettings) -> TrainSettings:

@@ -114,12 +114,6 @@ class ModelSettings(Section):
         return tuple(sizes.get(kind, ()))
 
     @property
-    def ffn_widths(self) -> dict[str, tuple[int, ...]]:
-        """Number of feed-forward units by type and layer."""
-        layers = {"enc_ffn": self.encoder_layers, "dec_ffn": self.decoder_layers}
-        return {kind: (self.d_ff,) * many for kind, many in layers.items()}
-
-    @property
     def head_width(self) -> int:
         """Width of one head, which sets the scale of the scores, 1 / sqrt(width)."""
         return self.d_head or self.d_model // self.heads
