@@ -128,7 +128,9 @@ def _by_unit(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sum over sentences [h] of a unit, slopes by sentence [b, h], and the loss."""
     if unit == "position" and isinstance(model, UnitTransformer):
-        raise UserError("importance.abs: expected another value for units than heads, found position")
+        raise UserError(
+            "importance.abs: expected another value for units than heads, found position"
+        )
     if unit in _OF_SLOPES:
         slopes, loss = sentence_slopes(model, batch, smoothing, precision=precision)
         return _OF_SLOPES[unit](slopes), slopes, loss

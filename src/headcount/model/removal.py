@@ -92,7 +92,9 @@ def _resized(
     heads = {kind: sizes[kind] for kind in KINDS}
     widths = {kind: sizes[kind] for kind in FEED_FORWARD}
     changed = {"heads": heads, "d_head": settings.head_width}
-    if isinstance(settings.d_ff, dict) or {settings.d_ff}.union(*widths.values()) != {settings.d_ff}:
+    if isinstance(settings.d_ff, dict) or {settings.d_ff}.union(*widths.values()) != {
+        settings.d_ff
+    }:
         changed["d_ff"] = widths
     changed |= {f"{side}_layers": number for side, number in layers.items()}
     return ModelSettings.model_validate({**settings.model_dump(), **changed})
