@@ -10,14 +10,16 @@ from named_runs import RUNS, run_flag
 from script_runner import run_script
 from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import FEED_FORWARD, HeadGrid
 from headcount.base.errors import EnvironmentFault
 from headcount.base.files import read_json, write_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import SubsetSettings
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_units
+from headcount.model.units import UnitTransformer
 from headcount.store.kept_heads import as_many_heads
 from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
@@ -255,6 +257,52 @@ def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_p
     facts = read_json(out / "model" / "model.json")
     assert facts["dev_loss"] == pytest.approx(losses(model, base).mean().item(), rel=1e-5)
     assert read_json(out / "run.json")["heads"] == 2
+
+
+@pytest.mark.parametrize("price", ["unit", "flops"])
+def test_gates_on_all_units_leave_a_smaller_model(base, tmp_path, price):
+    """Heads, feed-forward units and layers, whose removal gives the loss under the gates."""
+    name = "gates-units-l0.02" + "-flops" * (price == "flops")
+    RUNS[name] = PrunedSettings(method="gates", scope="units", price=price, **{"lambda": 0.02})
+    assert run_script("prune", gates_flags(base, tmp_path, name)) == 0
+    out, grid = tmp_path / "out", UNEVEN.unit_grid
+    gates = read_head_values(out / "heads.csv", "gate", grid)
+    assert 0 < np.count_nonzero(gates) < grid.size
+    model = ModelFolder(out / "model").load()
+    facts = read_json(out / "model" / "model.json")
+    assert facts["dev_loss"] == pytest.approx(losses(model, base).mean().item(), rel=1e-5)
+    kept = [grid.heads()[place].name() for place in grid.heads_left(gates)]
+    assert facts["kept_heads"] == kept and len(kept) == model.grid.size
+    originals = ModelFolder(out / "model").original_heads(model.grid)
+    assert [head.name() for head in originals] == kept
+    layers = [gates[grid.span(side, n)].item() for side, n in (("enc_layer", 0), ("enc_layer", 1))]
+    assert model.settings.encoder_layers == sum(layers)
+
+
+def test_units_removed_by_hand(base, tmp_path, monkeypatch):
+    """By a list, by gates, and by importance within a scope."""
+    _, folder = base
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.txt").write_text("enc_layer.1\ndec_ffn.0.2\nenc_self.0.1\n")
+    grid = UNEVEN.unit_grid
+    whole = UnitTransformer.of(ModelFolder(folder / "model").load())
+    values = np.random.default_rng(1).permutation(grid.size)
+    write_head_values(tmp_path / "units.csv", grid, {"importance": values})
+    by_hand = {"list": ["--list", "list.txt"], "again": ["--kept", "list/heads.csv"]}
+    by_hand["rank"] = ["--importance", "units.csv", "--keep", 5, "--scope", "ffn"]
+    for name, flags in by_hand.items():
+        assert run_script("remove", ["--model", folder / "model", *flags, "--out", name]) == 0
+        kept = read_head_values(tmp_path / name / "heads.csv", "gate", grid)
+        found = losses(ModelFolder(tmp_path / name / "model").load(), base)
+        torch.testing.assert_close(found, losses(whole, base, torch.from_numpy(kept).float()))
+        gone = [unit for unit, gate in zip(grid.heads(), kept, strict=True) if not gate]
+        if name == "rank":
+            ffn = [n for n, unit in enumerate(grid.heads()) if unit.kind in FEED_FORWARD]
+            best = sorted(ffn, key=lambda place: -values[place])[:5]
+            assert {grid.heads()[place] for place in set(ffn) - set(best)} == set(gone)
+        else:
+            assert [unit.name() for unit in gone] == ["enc_self.0.1", "dec_ffn.0.2", "enc_layer.1"]
+    assert ModelFolder(tmp_path / "list" / "model").settings.encoder_layers == 1
 
 
 @pytest.mark.parametrize(

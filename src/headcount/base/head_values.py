@@ -5,6 +5,7 @@ A list is text with one address per line, counted from 0, such as enc_self.0.3.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
     Raises UserError, with file and line, for another line, a head that the model does not have,
     and a head listed twice.
     """
-    heads: list[Head] = []
+    heads: dict[Head, None] = {}  # in order of the file
     with reading(path, "saving text as UTF-8"):
         lines = path.read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines, start=1):
@@ -76,15 +77,16 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
             head = read_address(text, grid, f"{path}:{number}: {text[:100]}")
             if head in heads:
                 raise UserError(f"{path}:{number}: {text} stands in the list already; keep one")
-            heads.append(head)
-    return heads
+            heads[head] = None
+    return [*heads]
 
 
 def read_address(text: str, grid: HeadGrid, where: str) -> Head:
-    """Return the head of an address such as enc_self.0.3. Raise UserError, begun by `where`."""
-    for head in grid.heads():
-        if head.name() == text:
-            return head
+    """Return the unit of an address such as enc_self.0.3. Raise UserError, begun by `where`."""
+    with suppress(ValueError, UserError):
+        head = Head.parse(text)
+        grid.index(head)
+        return head
     form = "<kind>.<layer>.<head> counted from 0, such as enc_self.0.3"
     raise UserError(f"{where}: expected a head of this model, {form}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.base.addresses import KINDS, UNITS, HeadGrid
+from headcount.base.addresses import KINDS, SCOPES, UNITS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_address, read_head_list, read_head_values
 from headcount.base.random_streams import Stream
@@ -59,11 +59,13 @@ def pick_heads(
     listed: Path | None,
     importance: np.ndarray | None,
     count: int | None,
+    scope: str = "all",
 ) -> np.ndarray:
-    """Keep heads by the gates of a heads.csv, by a list of heads to remove, or by importance.
+    """Keep units by the gates of a heads.csv, by a list of units to remove, or by importance.
 
-    By importance the `count` most important heads stay. Raises UserError for a count outside 0 to
-    all, and unless importance and count are both given or both None.
+    By importance the `count` most important units of a scope stay, and all outside of it. Raises
+    UserError for a count outside 0 to all, and unless importance and count are both given or both
+    None.
     """
     if (importance is None) != (count is None):
         raise UserError("--keep and --importance go together: how many of the most important stay")
@@ -71,9 +73,12 @@ def pick_heads(
         return read_gates(gates, grid)
     if listed:
         return grid.mask(read_head_list(listed, grid))
-    if not 0 <= count <= grid.size:
-        raise UserError(f"--keep: expected 0 to {grid.size} heads, found {count}")
-    return _keep_first(rank_heads(importance), np.ones(grid.size, dtype=bool), count)
+    inside = np.array([unit.kind in SCOPES[scope] for unit in grid.heads()], dtype=bool)
+    if not inside.any():
+        raise UserError(f"--scope {scope}: expected importance of all units (--units), found heads")
+    if not 0 <= count <= inside.sum():
+        raise UserError(f"--keep: expected 0 to {inside.sum()} units of {scope}, found {count}")
+    return _keep_first(rank_heads(importance), inside, count)
 
 
 def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
@@ -112,10 +117,10 @@ def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
     kinds = np.array([head.kind for head in grid.heads()])
     left = kinds[kept != 0].tolist()
     parts = ", ".join(f"{k} {left.count(k)} of {sum(counts)}" for k, counts in grid.counts.items())
-    units = "heads" if set(grid.counts) == set(KINDS) else "units"
-    lines = [f"{units} left: {len(left)} of {grid.size} ({parts})"]
+    unit = "head" if set(grid.counts) == set(KINDS) else "unit"
+    lines = [f"{unit}s left: {len(left)} of {grid.size} ({parts})"]
     if closed := grid.closed_layers(kept):
-        lines.append(f"warning: nothing is left in {', '.join(closed)}")
+        lines.append(f"warning: no {unit} is left in {', '.join(closed)}")
     print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 

@@ -129,9 +129,10 @@ def write_removed(
 ) -> None:
     """Write the model in a folder without the units whose multiplier is 0, and heads.csv.
 
-    `kept`: [heads], or [units] of all kinds. With `means`, the mean outputs of the model's heads [heads, e], removed heads leave theirs in
-    the bias of W_O. heads.csv has the addresses in the model that is read. If that was pruned
-    before, kept_heads in model.json has the addresses in the first model of all.
+    `kept`: [heads], or [units] of all kinds. With `means`, the mean outputs of the model's heads
+    [heads, e], removed heads leave theirs in the bias of W_O. heads.csv has the addresses in the
+    model that is read. If that was pruned before, kept_heads in model.json has the addresses in the
+    first model of all.
     """
     whole = folder.load()
     if means is not None:

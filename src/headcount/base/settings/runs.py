@@ -29,8 +29,8 @@ class PrunedSettings(Section):
     the heads that the gates left from a random start; keep as many by importance, or at random, and
     fine-tune for as long; or keep exactly `heads`, learning which."""
     scope: Literal["enc_self", "all", "ffn", "layers", "heads_ffn", "units"] = "all"
-    """Units that may be removed: heads of encoder self-attention (with a frozen decoder), all heads,
-    feed-forward units, layers, heads and feed-forward units, or all of these."""
+    """Units that may be removed: heads of encoder self-attention (with a frozen decoder), all
+    heads, feed-forward units, layers, heads and feed-forward units, or all of these."""
     lambda_: float = Field(0.0, alias="lambda", ge=0, lt=1e6)
     """λ of the gates, the penalty of one head in nats per target token; 0 for the control."""
     price: Literal["unit", "flops"] = "unit"
