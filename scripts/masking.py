@@ -4,7 +4,8 @@ The model is ours, or one of Hugging Face with --src-lang and --tgt-lang (extra 
 """
 
 from headcount.ablation.masking import write_masking
-from headcount.base.command import Flags, path, script
+from headcount.base.addresses import SCOPES
+from headcount.base.command import Flags, flag, path, script
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.heads import MaskingSettings
 from headcount_hf.hooks.opened import SEARCHED, open_inputs
@@ -13,11 +14,13 @@ RANKINGS = (
     path("--own", "importance.csv of the model"),
     path("[--baseline]", "importance.csv of the baseline, to mask by its ranking too"),
 )
+SCOPE = flag("--scope", "units that are masked, all: all heads", choices=SCOPES, default="all")
+FLAGS = ("--model", "[--bpe]", "--text", "--seed", *RANKINGS, SCOPE, *SEARCHED)
 
 
-@script("--model", "[--bpe]", "--text", "--seed", *RANKINGS, *SEARCHED, out="CSV to write")
+@script(*FLAGS, out="CSV to write")
 def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
     inputs, facts = open_inputs(args, decode)
     origin = args.origin(inputs.files(masking.test_sets), rankings.values(), **facts)
-    write_masking(inputs, rankings, masking, args.seed, args.out, origin)
+    write_masking(inputs, rankings, masking, args.seed, args.out, origin, args.scope)

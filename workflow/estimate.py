@@ -29,6 +29,7 @@ SHARES = {
     "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "alignment": 0.05,
     "pruned_alignment": 0.05, "importance": 0.02, "loss_change": 0.12, "more_measures": 0.2,
     "masking": 0.2, "untuned_masking": 0.05, "ablation": 0.4, "pruning_profile": 0.25,
+    "unit_importance": 0.02, "mask_feed_forward": 0.2, "mask_layers": 0.1,
     "training_profile": 0.1, "speed": 0.1, "share_speed": 0.1, "importance_speed": 0.1,
 }  # fmt: skip
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""

@@ -89,7 +89,8 @@ def test_every_rule_has_a_script_its_code_a_log_and_a_benchmark(rules):
     made_by = {chapter.name: ("analysis", chapter.outputs) for chapter in chapters()}
     shared = {"pruned_roles": "roles", "loss_change": "importance"}
     shared |= {"pruned_alignment": "alignment", "silver_alignment": "alignment"}
-    shared["silver_pieces"] = "links"
+    shared |= {"silver_pieces": "links", "unit_importance": "importance"}
+    shared |= dict.fromkeys(("mask_feed_forward", "mask_layers"), "masking")
     shared |= dict.fromkeys(PRUNING, "prune")
     shared |= dict.fromkeys(("fetch_classifier", "fetch_pretrained"), "download")
     for name, rule in rules.items():

@@ -89,6 +89,8 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
         "untuned_masking": plan.pruning.starts(),
         **dict.fromkeys(("loss_change", "ablation", "pruning_profile"), plan.ablated),
         "more_measures": plan.measured,
+        "unit_importance": plan.ranked_units,
+        **dict.fromkeys(("mask_feed_forward", "mask_layers"), plan.cut),
         "training_profile": plan.profiled,
         **dict.fromkeys(("share_speed", "importance_speed"), plan.timed),
         "fine_tune_classifier": plan.classifiers.fine_tuned,

@@ -102,7 +102,8 @@ class Plan:
 
         `same_heads` have as many heads as `model`. Of the runs whose heads are removed without
         further training, `measured` are measured in more ways, `timed` are timed with fewer and
-        fewer heads, and `profiled` are pruned at points of their training as well.
+        fewer heads, `profiled` are pruned at points of their training as well, and `cut` lose
+        feed-forward units and layers. Of `ranked_units` all units have their importance.
         """
         settings, ablation = self.settings, self.settings.ablation
         self.runs = labels(settings.runs)
@@ -112,6 +113,9 @@ class Plan:
         self.measured = self.ablated if ablation.measures else []
         self.timed = self.ablated if settings.speed.batch_sizes else []
         self.profiled = self.ablated if ablation.updates else []
+        self.cut = self.ablated if ablation.units else []
+        ranked = {*self.cut, *self.pruning.ranked_units()}
+        self.ranked_units = [run for run in self.runs if run in ranked]
 
     def tests(self, w: Wildcards) -> list[str]:
         """Return the names of a pair's test sets."""
@@ -203,7 +207,7 @@ class Plan:
 
     def untuned_flags(self, w: Wildcards) -> list[str]:
         """Return the masking flags, and the gates runs that decide how many heads to mask."""
-        runs = [run_as_flag(self.pruning.runs[name]) for name in self.pruning.gates_from(w["run"])]
+        runs = [run_as_flag(self.pruning.runs[name]) for name in self.pruning.masked_as(w["run"])]
         return [*self.masking_flags(w), "--runs", *runs]
 
     def run_flags(self, w: Wildcards) -> list[str]:

@@ -24,6 +24,7 @@ class Pruning:
         # Names are made once: many jobs ask for those of other runs.
         self._start = {name: run.start for name, run in self.runs.items()}
         self._gates = {name: run.gates_run.label for name, run in self.runs.items()}
+        self.of_heads = [name for name, run in self.runs.items() if run.of_heads]
 
     def named(self, *methods: str) -> list[str]:
         """Return the runs made by these methods: gates, scratch, importance, random, subset."""
@@ -32,6 +33,10 @@ class Pruning:
     def gates_from(self, start: str) -> list[str]:
         """Return the gates runs that start from a training run, or from random weights."""
         return [name for name in self.named("gates") if self._start[name] == start]
+
+    def masked_as(self, start: str) -> list[str]:
+        """Return the gates runs of heads that start from a training run."""
+        return [name for name in self.gates_from(start) if name in self.of_heads]
 
     def fine_tuned(self) -> list[str]:
         """Return the gates runs that start from a trained model."""
@@ -43,16 +48,17 @@ class Pruning:
         return [n for n in subsets if self.runs[n].scope == "all" and self._start[n] in starts]
 
     def penalised(self) -> list[str]:
-        """Return the gates runs with λ above 0, which may have lost heads."""
-        return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]
+        """Return the gates runs of heads with λ above 0, which may have lost heads."""
+        return [n for n in self.of_heads if n in self.named("gates") and self.runs[n].lambda_ > 0]
 
     def starts(self) -> list[str]:
-        """Return the training runs that pruned runs start from, in order of `runs`."""
-        return [name for name in self.trained if name in self._start.values()]
+        """Return the training runs that pruned runs of heads start from, in order of `runs`."""
+        return [name for name in self.trained if name in map(self._start.get, self.of_heads)]
 
     def compared(self) -> list[str]:
         """Return `starts`, and the baseline for random weights, which it began with."""
-        starts = {BASELINE.label if s == RANDOM_WEIGHTS else s for s in self._start.values()}
+        fresh = RANDOM_WEIGHTS in map(self._start.get, self.of_heads)
+        starts = {*self.starts(), *[BASELINE.label] * fresh}
         return [name for name in self.trained if name in starts]
 
     def timed(self) -> list[str]:
@@ -64,8 +70,8 @@ class Pruning:
         """
         starts = self.compared()
         whole = BASELINE.label if BASELINE.label in starts else "".join(starts[:1])
-        lost = {n: run for n, run in self.runs.items() if run.lambda_ > 0 or run.heads}
-        smaller = [name for name, run in lost.items() if run.method != "scratch"]
+        lost = [n for n in self.of_heads if self.runs[n].lambda_ > 0 or self.runs[n].heads]
+        smaller = [name for name in lost if self.runs[name].method != "scratch"]
         return [whole, *smaller] if starts and self.settings.speed.batch_sizes else []
 
     def start_model(self, w: Wildcards) -> list[str]:
@@ -77,13 +83,15 @@ class Pruning:
         return self.layout.beside("prune", w, self._gates[w["run"]], "heads.csv")
 
     def gates_heads_from(self, w: Wildcards) -> list[str]:
-        """Return the lists of heads of all gates runs that start from a training run."""
-        runs = self.gates_from(w["run"])
+        """Return the lists of heads of all gates runs of heads that start from a training run."""
+        runs = self.masked_as(w["run"])
         return [file for run in runs for file in self.layout.beside("prune", w, run, "heads.csv")]
 
     def importance(self, w: Wildcards) -> list[str]:
         """Return the ranking of a pruned run's start, if the run needs one."""
-        files = self.layout.beside("heads", w, self._start[w["run"]], "importance.csv")
+        whole = w["run"] not in self.of_heads
+        phase, name = ("masking", "units.csv") if whole else ("heads", "importance.csv")
+        files = self.layout.beside(phase, w, self._start[w["run"]], name)
         return files if self.runs[w["run"]].method == "importance" else []
 
     def timed_models(self, w: Wildcards) -> list[str]:
@@ -99,6 +107,11 @@ class Pruning:
         """Return the number of runs that wait for a run or for its ranking: most start first."""
         own = {name: {self._start[name], self._gates[name]} - {name} for name in self.runs}
         return sum(w["run"] in before for before in own.values())
+
+    def ranked_units(self) -> list[str]:
+        """Return the training runs whose units of all kinds must be ranked for pruned runs."""
+        ranked = [name for name in self.named("importance") if name not in self.of_heads]
+        return [name for name in self.trained if name in map(self._start.get, ranked)]
 
     def updates(self, name: str) -> float:
         """Return the updates of a run with its first passes (0 for an unchanged imported model)."""

@@ -1,7 +1,7 @@
 # Needs: <bpe>, <text>, models in <trained>, rankings in <heads>.
 # Makes: <masking>/loss_change.csv, ablation.csv, measures.csv, pruning_profile.csv, training_profile.csv,
-#        share_speed.csv and importance_speed.csv of the runs in `ablation.runs`; nothing if no run is named
-#        there, no measures unless `ablation.measures` asks, and no times without batch sizes in `speed`.
+#        share_speed.csv and importance_speed.csv of the runs in `ablation.runs`, ffn.csv and layers.csv if
+#        `ablation.units`; nothing if no run is named there, no measures unless `ablation.measures` asks, and no times without batch sizes in `speed`.
 
 PROFILED = ("steps", "normalise")
 MEASURED = ("fisher", "means") if plan.measured else ()
@@ -79,6 +79,29 @@ use rule ablation as training_profile with:
         given=given("model/", "bpe/", "text/", "checkpoints", "out"),
         settings=plan.ablation_flags("sentences", "updates", *PROFILED),
         more=[*plan.rerank_flags(), *plan.own_search()],
+
+
+use rule masking as mask_feed_forward with:
+    """Translate without blocks of the feed-forward units of one model, by importance, at random."""
+    input:
+        **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *SEGMENTERS),
+        text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
+        own="<masking>/units.csv",
+    output:
+        **result("<masking>/ffn"),
+    params:
+        script="scripts/masking.py",
+        given=given("model/", "bpe/", "text/", "seed", "own", "out"),
+        more=["--scope", "ffn", *plan.own_search()],
+
+
+use rule mask_feed_forward as mask_layers with:
+    """Translate without single layers of one model, and without more and more of them."""
+    output:
+        **result("<masking>/layers"),
+    params:
+        more=["--scope", "layers", *plan.own_search()],
 
 
 rule share_speed:

@@ -23,6 +23,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
+from headcount.model.units import UnitTransformer
 from headcount.scoring.bootstrap import Difference, compare_systems
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
@@ -106,6 +107,13 @@ class Translator(Masked):
     """A model that translates with heads masked."""
 
     language: str  # target language, for sacreBLEU
+
+    def of_units(self) -> "Translator":
+        """Return the model with multipliers of feed-forward units and layers, too.
+
+        Raises UserError for a model whose heads alone can be masked.
+        """
+        raise UserError("--scope: expected all, since only heads of this model can be masked")
 
     @abstractmethod
     def search(self) -> dict[str, Any]:
@@ -227,6 +235,9 @@ class MaskedModel(Translator):
     def __init__(self, model: Transformer, src: Segmenter, tgt: Segmenter, decode: DecodeSettings):
         self.model, self.src, self.tgt, self.decode = model, src, tgt, decode
         self.grid, self.language = model.grid, tgt.language
+
+    def of_units(self) -> "MaskedModel":
+        return MaskedModel(UnitTransformer.of(self.model), self.src, self.tgt, self.decode)
 
     def search(self) -> dict[str, Any]:
         return self.decode.model_dump(include={"beam", "length_penalty"})

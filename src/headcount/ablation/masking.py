@@ -1,6 +1,7 @@
 """One model with heads masked: one by one, all but one of a layer, by importance, at random."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from headcount.ablation.masked_bleu import (
     score_columns,
     write_points,
 )
-from headcount.base.addresses import Head, HeadGrid
+from headcount.base.addresses import SCOPES, Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_csv
 from headcount.base.head_values import read_head_values
@@ -119,16 +120,19 @@ def write_masking(
     seed: int,
     out: Path,
     origin: dict[str, Any],
+    scope: str = "all",
 ) -> None:
     """Write BLEU under every mask of the experiment, see `write_points`.
 
     `rankings`: importance.csv by name, `own` and, for another model, `baseline`. `seed`: of the
-    random masks. Raises UserError, before anything is translated, if there are more groups than
-    heads or `own` is another model's.
+    random masks. `scope`: units that are masked, of `SCOPES`. Raises UserError, before anything is
+    translated, if there are more groups than units or `own` is another model's.
     """
     masked = inputs.load()
+    if scope != "all":
+        masked = masked.of_units()
     ranked = read_rankings(rankings, inputs.model, masked.grid)
-    points = list_points(masked.grid, settings, ranked, seed)
+    points = list_points(masked.grid, settings, ranked, seed, scope)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
     scores = {name: masked.compare(test, [p.heads for p in points]) for name, test in tests.items()}
     write_points(masked, tests, points, scores, COLUMNS, out, origin)
@@ -148,13 +152,22 @@ def read_rankings(
 
 
 def list_points(
-    grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
+    grid: HeadGrid,
+    settings: MaskingSettings,
+    rankings: Mapping[str, Ranking],
+    seed: int,
+    scope: str = "all",
 ) -> list[Point]:
-    """Return the sets of each ranking, then the random sets, the same for every model, as `own`."""
-    sets = {name: ranked_sets(ranking, settings.groups) for name, ranking in rankings.items()}
-    named = [(name, heads) for name, of_name in sets.items() for heads in of_name]
-    control = random_sets(grid.size, settings.groups, settings.draws, seed)
-    named += [("own", heads) for heads in control]
+    """Return the sets of each ranking, then the random sets, the same for every model, as `own`.
+
+    All are units of a scope. Layers have a group each.
+    """
+    inside = [place for place, unit in enumerate(grid.heads()) if unit.kind in SCOPES[scope]]
+    groups = len(inside) if scope == "layers" else settings.groups
+    own = {name: [n for n in ranking if n in {*inside}] for name, ranking in rankings.items()}
+    named = [(name, one) for name, ranking in own.items() for one in ranked_sets(ranking, groups)]
+    for drawn in random_sets(len(inside), groups, settings.draws, seed):
+        named.append(("own", replace(drawn, heads=tuple(inside[n] for n in drawn.heads))))
     return [Point((name, s.order, s.index, s.draw or ""), s.heads) for name, s in named]
 
 

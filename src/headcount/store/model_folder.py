@@ -169,13 +169,10 @@ class ModelFolder:
             return grid.heads()
         with reading(self.path / DESCRIPTION, "training"):
             heads = list(map(Head.parse, listed))
-            found = [
-                (k[0], len(list(of_layer))) for k, of_layer in groupby(heads, itemgetter(0, 1))
-            ]
-            here = [(kind, span.stop - span.start) for kind, _, span in grid.layers()]
-            if found != [
-                (kind, count) for kind, count in here if count
-            ]:  # whole layers may be gone
+            layers = groupby(heads, itemgetter(0, 1))
+            listed_counts = [(kind, len(list(of_layer))) for (kind, _), of_layer in layers]
+            counts = [(kind, span.stop - span.start) for kind, _, span in grid.layers()]
+            if listed_counts != [one for one in counts if one[1]]:  # whole layers may be gone
                 raise ValueError("kept_heads does not fit the model")
             return heads
 

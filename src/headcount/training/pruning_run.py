@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import write_csv
 from headcount.base.head_values import write_head_values
 from headcount.base.multiply_adds import Lengths, unit_costs
@@ -63,7 +63,7 @@ class PruningRun(ModelRun):
             if not states:
                 return
             (whole, names), method = self._start(start), self.run.method
-            if not set(self.run.kinds).issubset(KINDS):
+            if not self.run.of_heads:
                 whole = UnitTransformer.of(whole)
             grid, learns = whole.grid, method in ("gates", "subset")
             kept = np.ones(grid.size) if learns else self._kept(start, heads, importance, grid)

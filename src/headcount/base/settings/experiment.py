@@ -79,8 +79,8 @@ class Experiment(Section):
     more_seeds_of: Runs = []
     """Those of `runs` that are trained with `more_seeds`, too."""
     pruned: PrunedRuns = []
-    """Pruned runs, for every pair and seed: mappings (keys below). Every scope and start needs its
-    control, λ = 0."""
+    """Pruned runs, for every pair and seed: mappings (keys below). Every start and scope of heads
+    needs its control, λ = 0."""
     train: TrainSettings = TrainSettings()
     decode: TranslateSettings = TranslateSettings()
     importance: ImportanceSettings = ImportanceSettings()
@@ -145,7 +145,8 @@ class Experiment(Section):
         for run in self.pruned:
             start = BASELINE if run.from_none else run.init_from
             needed = [start] * (start not in self.runs)
-            needed += [other for other in (run.gates_run, run.control) if other not in self.pruned]
+            others = (run.gates_run, *[run.control] * run.of_heads)
+            needed += [other for other in others if other not in self.pruned]
             yield f"pruned: {run.label!r} needs the runs {labels(needed)}; add them", needed
         for name in self.ablation.runs:
             yield f"ablation.runs: no run {name!r}; {nearest(name, trained)}", name not in trained

@@ -169,6 +169,8 @@ class AblationSettings(PruningSteps):
     """Prune by signed importance too (`importance.abs: none`), harmful heads first."""
     measures: bool = False
     """Also prune by Fisher information, integrated gradients, Shapley values, means and norms."""
+    units: bool = False
+    """Also mask feed-forward units in blocks by importance, `masking.groups`, and layers."""
     updates: Numbers = []
     """Updates, of `train.keep_updates`, after which the model is pruned as well."""
     timed: Percents = [25, 50, 75]

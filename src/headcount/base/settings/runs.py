@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
-from headcount.base.addresses import SCOPES
+from headcount.base.addresses import KINDS, SCOPES
 from headcount.base.files import read_json, write_json
 from headcount.base.settings.checking import checked, keyed
 from headcount.base.settings.model import ModelSettings
@@ -82,6 +82,11 @@ class PrunedSettings(Section):
     def kinds(self) -> tuple[str, ...]:
         """Kinds of units that may be removed."""
         return SCOPES[self.scope]
+
+    @property
+    def of_heads(self) -> bool:
+        """True if only heads may be removed."""
+        return set(self.kinds).issubset(KINDS)
 
     @property
     def gates_run(self) -> "PrunedSettings":

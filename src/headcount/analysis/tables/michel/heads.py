@@ -93,6 +93,16 @@ def transfer(heads: FrameOf[effects], masked: FrameOf[masked_heads]) -> pd.DataF
     return beside_paper(table.assign(metric=masked["metric"].iloc[0]), michel.correlations())
 
 
+def units(masked_ffn: pd.DataFrame, masked_layers: pd.DataFrame) -> pd.DataFrame:
+    """Return scores without blocks of feed-forward units and without layers, and at random."""
+    parts = {"feed-forward units": masked_ffn, "layers": masked_layers}
+    rows = pd.concat([part.assign(units=name) for name, part in parts.items()])
+    rows = rows[rows["order"] != "none"].rename(columns={"heads": "addresses"})
+    rows["addresses"] = rows["addresses"].where(rows["units"] == "layers")  # else a long list
+    columns = [*TASK, "units", "order", "draw", "index", "heads_masked", "addresses", *SCORES]
+    return rows[columns]
+
+
 @note
 def metric(output: Output) -> str:
     """Return the name of the score of a table."""
