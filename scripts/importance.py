@@ -21,4 +21,5 @@ def main(args: Flags, importance: ImportanceSettings) -> None:
         what = "--units" if args.units else "--measure: loss_change"
         raise UserError(f"{what} expects a model of ours, found {args.model}")
     model, texts, files, facts = open_texts(args, importance.data, importance.threads)
-    MEASURES[args.measure](model, texts, importance, args.out, args.origin(files, **facts))
+    origin = args.origin(files, **facts)
+    MEASURES[args.measure](model, texts, importance, args.out, origin, args.units)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import LAYERS, HeadGrid
+from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
@@ -147,8 +147,7 @@ class HeadGates(LearntMask):
     """One Hard Concrete gate for every unit of a scope, whose log α is learnt.
 
     The objective is the loss per target token plus λ · (expected sum of the prices of open units),
-    so λ is in nats per target token and head. At test time the gate of a layer is rounded to 0 or
-    1, since no weight can hold another. Source: Voita et al. 2019, section 6.1.
+    so λ is in nats per target token and head. Source: Voita et al. 2019, section 6.1.
     """
 
     name = "log_alpha"
@@ -185,9 +184,7 @@ class HeadGates(LearntMask):
         return self.settings.lr * learning_rate(self.train, self.update) / self.train.peak_lr
 
     def gates_of(self, learnt: np.ndarray) -> np.ndarray:
-        gates, units = self.family.at_test(learnt), self.grid.heads()
-        whole = [units[place].kind in LAYERS for place in self.gated]
-        return np.where(whole, gates >= 0.5, gates)
+        return self.family.at_test(learnt)
 
     def read_off(self, learnt: np.ndarray) -> dict[str, np.ndarray]:
         """Return log α [gated heads] with the probabilities and the gates of test time."""
