@@ -120,6 +120,7 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "penalised": pruning.penalised(),
         "timed": plan.timed,
         "timed_pruned": ["speed"] if pruning.timed() else [],
+        "saving": ["savings"] if pruning.saving() else [],
         "ablated": plan.ablated,
         "measured": plan.measured,
         "profiled": plan.profiled,

@@ -94,10 +94,12 @@ def export(
     tgt_words: Vocabulary,
     folder: Path,
     alignment: tuple[int, int] = FIRST_OF_LAST,
+    compute_type: str = FP32,
 ) -> None:
-    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS.
+    """Write a folder that `ctranslate2.Translator` loads. Its pieces have no EOS.
 
     `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
+    `compute_type`: number format of the weights.
     """
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {
@@ -134,7 +136,7 @@ def export(
         _fill_side(spec.encoder, model.encoder, model.encoder_norm, heads[0])
         _fill_side(spec.decoder, model.decoder, model.decoder_norm, heads[1])
     spec.validate()
-    spec.optimize()
+    spec.optimize(None if compute_type == FP32 else compute_type)
     folder.mkdir(parents=True, exist_ok=True)
     spec.save(str(folder))
 
