@@ -1,8 +1,9 @@
 """Our model as a CTranslate2 model, the same function, and search by CTranslate2 in place of ours.
 
 CTranslate2 wants one head count per side, and at least one head, feed-forward unit and layer. Zero
-rows in W_Q, W_K and W_V and zero columns in W_O fill layers up that have fewer. It gives as many hypotheses as the beam is wide,
-and our length penalty decides among them. For other differences see docs/guides/export.md.
+rows in W_Q, W_K and W_V and zero columns in W_O fill layers up that have fewer. It gives as many
+hypotheses as the beam is wide, and our length penalty decides among them. For other differences see
+docs/guides/export.md.
 
 On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
 products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
