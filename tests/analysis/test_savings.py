@@ -7,6 +7,7 @@ import pytest
 
 from headcount.analysis.tables.voita import savings as table
 
+FORMATS = [("headcount", "float32"), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
 RUNS = {name: SimpleNamespace(scope=scope) for name, scope in (
     ("few", "all"), ("fewer", "all"), ("thin", "ffn"), ("both", "heads_ffn"), ("every", "units"),
 )}  # fmt: skip
@@ -23,7 +24,7 @@ def measured(seed: int = 1, slower: float = 1.0) -> pd.DataFrame:
             "delta": LOST[model], "delta_low": LOST[model] - 0.1 * seed,
         }
         for model, fast in FAST.items()
-        for program, kind in (("headcount", "float32"), ("ctranslate2", "float32"), ("ctranslate2", "int8"))
+        for program, kind in FORMATS
         for size in (1, 4, 8)
         for repeat in (1, 2)
     ]  # fmt: skip
