@@ -90,20 +90,8 @@ def write_savings(
     float32. All programs search on the CPU, with the same beam, and without length penalty, whose
     formulas differ.
     """
-    plain = {**decode.model_dump(), "length_penalty": 0.0, "device": "cpu"}
-    plain["threads"] = settings.threads
-    programs = [("headcount", FP32), *(("ctranslate2", kind) for kind in settings.compute_types)]
-    contestants = [
-        Contestant(*model, pair, TranslateSettings(**plain, engine=engine, compute_type=kind))
-        for model in models.items()
-        for engine, kind in programs
-    ]
-    sizes, sources = settings.batch_sizes, read_sources(pair, settings.sentences, decode.max_source)
-    if len(sources) < max(sizes):
-        raise UserError(
-            f"savings.batch_sizes: expected numbers up to {len(sources)}, the sentences of "
-            f"{pair.texts('dev')[0]} that are timed, found {sizes}"
-        )
+    sizes, sources = settings.batch_sizes, _read(pair, settings, decode)
+    contestants = enter(models, pair, sources, settings, decode)
     lengths = Lengths(*pair.read("train").lengths.mean(axis=1))
     searches = [own.open() for own in contestants]
     cells = [[*own.size(lengths), own.memory(sources, settings)] for own in contestants]
@@ -120,6 +108,36 @@ def write_savings(
     facts = {"beam": decode.beam, "length_penalty": 0.0, "device": "cpu"}
     facts |= {"threads": settings.threads, "sentences": len(sources), "test_set": texts[0].stem}
     write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
+
+
+def _read(pair: PairFolder, settings: SavingsSettings, decode: DecodeSettings) -> list[Ids]:
+    """Return the sentences that are timed. Raises UserError for fewer than a batch."""
+    sources = read_sources(pair, settings.sentences, decode.max_source)
+    if len(sources) < max(settings.batch_sizes):
+        raise UserError(
+            f"savings.batch_sizes: expected numbers up to {len(sources)}, the sentences of "
+            f"{pair.texts('dev')[0]} that are timed, found {settings.batch_sizes}"
+        )
+    return sources
+
+
+def enter(
+    models: dict[str, ModelFolder],
+    pair: PairFolder,
+    sources: list[Ids],
+    settings: SavingsSettings,
+    decode: DecodeSettings,
+) -> list[Contestant]:
+    """Return every model in every program and number format, with room for whole batches."""
+    room = max(settings.batch_sizes) * (1 + max(map(len, sources)))
+    plain = {**decode.model_dump(), "length_penalty": 0.0, "device": "cpu"}
+    plain |= {"threads": settings.threads, "batch_tokens": max(decode.batch_tokens, room)}
+    programs = [("headcount", FP32), *(("ctranslate2", kind) for kind in settings.compute_types)]
+    return [
+        Contestant(*model, pair, TranslateSettings(**plain, engine=engine, compute_type=kind))
+        for model in models.items()
+        for engine, kind in programs
+    ]
 
 
 def qualities(
