@@ -16,14 +16,14 @@ _MEANS = ["parameters", "multiply_adds", "weight_bytes", "memory_bytes"]
 _MEANS += ["bleu", "delta", "delta_low", "delta_high", "chrf"]
 
 
-def points(savings: pd.DataFrame, pruned_runs: Runs) -> pd.DataFrame:
+def points(savings: pd.DataFrame, smaller_runs: Runs) -> pd.DataFrame:
     """Return one model in CTranslate2 a row, means over seeds, with speed-ups of both programs.
 
     A speed-up is the time of the whole model in float32 over the time of the model, in one program,
     seed and round: geometric mean, least and largest. `_single` is the smallest batch size.
     """
     raw = savings.drop(columns="run").rename(columns={"model": "run"})
-    scopes = [getattr(pruned_runs.get(run), "scope", "") for run in raw["run"]]
+    scopes = [getattr(smaller_runs.get(run), "scope", "") for run in raw["run"]]
     raw["way"] = [*map(_way, scopes, raw["compute_type"])]
     whole = raw[raw["way"] == "whole model"].set_index(_TURN)["seconds"].rename("whole")
     raw["speedup"] = raw.join(whole, on=_TURN)["whole"] / raw["seconds"]
