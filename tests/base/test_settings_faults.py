@@ -81,6 +81,9 @@ decode: {engine: ctranslate2-int8}                  | 2 decode.engine   | comput
 decode: {compute_type: int8}                        | 2 decode.compute_type | engine: ctranslate2
 masking: {groups: 145}                              | 2 masking.groups  | 144
 speed: {batch_sizes: [129]}                         | 2 speed.sentences |
+savings: {batch_sizes: [1, 129]}                    | 2 savings.sentences |
+savings: {batch_sizes: []}                          | 2 savings.batch_sizes |
+savings: {compute_types: [int8]}                    | 2 savings.compute_types | float32
 gates: {updates: 50}                                | 2 gates.warmup_updates |
 roles: {relations: [dobj]}                          | 2 roles.relations[0] | obj
 roles: {trees: [ewt]}                               | 2 roles.trees[0]  |

@@ -8,15 +8,19 @@ import pytest
 import torch
 from learnt_model import learnt
 from script_runner import run_script
+from small_models import make_model
 from small_run import segment
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.lines import clean_lines
 from headcount.deployment.export import Deployed
+from headcount.model.removal import remove_units
+from headcount.model.units import UnitTransformer
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+from headcount.training.score import score_targets
 from headcount_hf.export import ctranslate2_model
 from headcount_hf.export.ctranslate2_model import CTranslate2Search, open_search, search_with
 from headcount_hf.export.exported import Best
@@ -62,6 +66,35 @@ def test_a_mask_makes_a_difference_and_int8_does_not(small):
     assert lines_of(small, "ctranslate2", blind)[0] != lines_of(small, "ctranslate2")[0]
     int8 = lines_of(small, "ctranslate2", compute_type="int8")[0]
     assert int8 == lines_of(small, "headcount")[0]
+
+
+def without(units: UnitTransformer, kind: str, layers: range):
+    """The model without all units of a kind in these layers."""
+    mask = torch.ones(units.grid.size)
+    for layer in layers:
+        mask[units.grid.span(kind, layer)] = 0
+    return remove_units(units, mask)
+
+
+@pytest.mark.parametrize(("kind", "count"), [
+    ("enc_ffn", 1), ("dec_ffn", 3), ("dec_layer", 1), ("enc_layer", 2), ("dec_layer", 3),
+])  # fmt: skip
+def test_it_scores_as_ours_does_without_units_of_a_layer_or_a_side(small, kind, count):
+    folder, pair, _ = small
+    model = without(UnitTransformer.of(folder.load()), kind, range(count))
+    deployed = Deployed(model, model.grid.heads(), folder, pair)
+    text = pair.read("dev").part(range(4))
+    scores = search_with(deployed, settings("ctranslate2")).score(text.src, text.tgt)
+    assert scores == pytest.approx((-score_targets(model, text, 100)).tolist(), abs=1e-4)
+
+
+def test_a_side_without_layers_needs_norm_before_them(small):
+    folder, pair, _ = small
+    words = len(pair.vocabulary("src"))
+    whole = UnitTransformer.of(make_model(norm="post", joint=True, src_size=words, tgt_size=words))
+    model = without(whole, "enc_layer", range(2))
+    with pytest.raises(UserError, match="norm: post"):
+        search_with(Deployed(model, model.grid.heads(), folder, pair), settings("ctranslate2"))
 
 
 UNEVEN = ["enc_self.0.0", *(f"enc_self.1.{head}" for head in range(3)), "dec_self.0.2"]

@@ -17,6 +17,7 @@ SMALLER = (
     ("\nbpe:", "  - {method: gates, lambda: [0, 0.015], from: none}\n\nbpe:"),
     ("  draws: 1\n  sentences: 20", "  draws: 1\n  sentences: 6"),
     ("  repeats: 2\n  batch_sizes: [1, 4]", "  repeats: 1\n  batch_sizes: [4]"),
+    ("\nsavings:\n  compute_types: [float32, int8]\n", "\nsavings:\n  compute_types: []\n"),
 )
 """What makes a quickstart of `tiny`: shorter, with one training and every way to prune it."""
 

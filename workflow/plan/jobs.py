@@ -66,6 +66,7 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
         "bpe": [] if plan.imported.name else pairs,
         "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
+        "savings": pairs if plan.pruning.saving() else [],
         **dict.fromkeys(("alignment", "pruned_alignment", "silver_links"), plan.aligned()),
         **dict.fromkeys(("silver_pieces", "silver_alignment"), [] if silver else plan.aligned()),
         "entailment": corpora,

@@ -120,6 +120,8 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "penalised": pruning.penalised(),
         "timed": plan.timed,
         "timed_pruned": ["speed"] if pruning.timed() else [],
+        "saving": ["savings"] if pruning.saving() else [],
+        "smaller": [name for name in pruning.saving() if name in pruning.runs],
         "ablated": plan.ablated,
         "measured": plan.measured,
         "profiled": plan.profiled,

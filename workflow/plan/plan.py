@@ -21,7 +21,7 @@ from headcount.base.settings.data import (
     SpellingSettings,
     two_letters,
 )
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import DecodeSettings, SavingsSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags, run_as_flag
 from headcount.base.settings.heads import RerankSettings
@@ -122,6 +122,10 @@ class Plan:
         corpus, src, tgt = parse_pair(w["pair"])
         return test_sets(self.corpora[corpus], src, tgt)
 
+    def first_test(self, w: Wildcards) -> str:
+        """Return the first test set of a pair."""
+        return self.tests(w)[0]
+
     def aligned_tests(self, w: Wildcards) -> list[str]:
         """Return the test set on which word alignment is measured, or none without links."""
         corpus, src, tgt = parse_pair(w["pair"])
@@ -219,6 +223,10 @@ class Plan:
         """Return the folder of a run's states as a flag; as no output, it outlives a failed job."""
         name = f"{w['pair']}.{w['run']}.seed{w['seed']}"
         return ["--state", f"{self.layout.results}/state/{name}"]
+
+    def savings_flags(self) -> list[str]:
+        """Return what the measurement of savings reads of its section, as flags."""
+        return as_flags(self.settings.savings, *SavingsSettings.model_fields.keys() - {"losses"})
 
     def ablation_flags(self, *names: str) -> Callable[[Wildcards], list[str]]:
         """Return a function for these keys of the ablation section, and the pair's test sets.

@@ -62,17 +62,24 @@ class Pruning:
         return [name for name in self.trained if name in starts]
 
     def timed(self) -> list[str]:
-        """Return the runs that are timed, if any: one with all heads, then those that lost some.
+        """Return the runs that are timed, if any: one with all heads, then those that lost some."""
+        return self._smaller(self.of_heads) if self.settings.speed.batch_sizes else []
+
+    def saving(self) -> list[str]:
+        """Return the runs whose savings are measured, if any: a whole one, then smaller ones."""
+        return self._smaller([*self.runs]) if self.settings.savings.compute_types else []
+
+    def _smaller(self, names: list[str]) -> list[str]:
+        """Return a run with all units, and then those of `names` that lost some.
 
         The first is the baseline if it is a start, or else another start. Controls are left out,
-        and runs with the very heads of a timed run. Models trained with masked heads are as large
+        and runs with the very heads of another run. Models trained with masked heads are as large
         as the baseline.
         """
-        starts = self.compared()
-        whole = BASELINE.label if BASELINE.label in starts else "".join(starts[:1])
-        lost = [n for n in self.of_heads if self.runs[n].lambda_ > 0 or self.runs[n].heads]
-        smaller = [name for name in lost if self.runs[name].method != "scratch"]
-        return [whole, *smaller] if starts and self.settings.speed.batch_sizes else []
+        starts = {BASELINE.label if s == RANDOM_WEIGHTS else s for s in map(self._start.get, names)}
+        wholes = sorted(filter(starts.__contains__, self.trained), key=BASELINE.label.__ne__)
+        lost = [n for n in names if self.runs[n].lambda_ > 0 or self.runs[n].heads]
+        return [*wholes[:1], *(name for name in lost if self.runs[name].method != "scratch")]
 
     def start_model(self, w: Wildcards) -> list[str]:
         """Return description and weights of the model that a pruned run starts from."""
@@ -96,7 +103,14 @@ class Pruning:
 
     def timed_models(self, w: Wildcards) -> list[str]:
         """Return description and weights of all timed models."""
-        runs = [("prune" if run in self.runs else "train", run) for run in self.timed()]
+        return self._models(w, self.timed())
+
+    def saving_models(self, w: Wildcards) -> list[str]:
+        """Return description and weights of all models whose savings are measured."""
+        return self._models(w, self.saving())
+
+    def _models(self, w: Wildcards, names: list[str]) -> list[str]:
+        runs = [("prune" if run in self.runs else "train", run) for run in names]
         return [file for phase, run in runs for file in self.layout.beside(phase, w, run, *MODEL)]
 
     def from_scratch(self) -> TrainSettings:

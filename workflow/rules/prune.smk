@@ -1,6 +1,7 @@
 # Needs: <bpe>, <text>, models in <trained>, rankings in <heads>.
 # Makes: <pruned> of every pruned run: the smaller model, its curve and which heads it has;
-#        <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are;
+#        <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are; savings/seed<k>/savings.csv
+#        beside it, what they save in our search and in CTranslate2, if `savings` asks;
 #        <masking>/untuned_masking.csv, BLEU of the models they start from with as many heads masked.
 #        Translations and scores are made by the rules of train.smk.
 
@@ -97,3 +98,18 @@ use rule share_speed as speed with:
     params:
         given=given("models/", "bpe/", "out"),
         more=["--runs", *plan.pruning.timed()],
+
+
+use rule share_speed as savings with:
+    """Measure what the pruned models of a pair and seed save, in two programs; nothing else runs."""
+    input:
+        bpe=multiext("<bpe>/", *TRAINING),
+        source=each("<text>/{test}.src", test=plan.first_test),
+        reference=each("<text>/{test}.tgt", test=plan.first_test),
+        models=plan.pruning.saving_models,
+    output:
+        **result("<results>/prune/{pair}/savings/seed{seed}/savings"),
+    params:
+        given=given("models/", "bpe/", "source", "reference", "out"),
+        settings=[*plan.savings_flags(), *plan.own_search()],
+        more=["--runs", *plan.pruning.saving()],

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from headcount.analysis.inputs import without_groups
+from headcount.base.settings.decode import SavingsSettings
 from headcount.base.settings.heads import (
     AblationSettings,
     ImportanceSettings,
@@ -156,7 +157,7 @@ _IMPORTANCE = _MODEL | {"importance": ImportanceSettings}
 _SECTIONS = {
     "headmask": _IMPORTANCE,
     "voita_roles": _MODEL | {"roles": RolesSettings, "lrp": LrpSettings},
-    "voita_pruning": _MODEL | {"gates": GatesSettings},
+    "voita_pruning": _MODEL | {"gates": GatesSettings, "savings": SavingsSettings},
     "michel": _MODEL | {"ablation": AblationSettings, "importance": RerankSettings},
     "atlas": _IMPORTANCE | {"roles": RolesSettings},
 }

@@ -1,8 +1,9 @@
 """Our model as a CTranslate2 model, the same function, and search by CTranslate2 in place of ours.
 
-CTranslate2 wants one head count per side, and at least one head. Zero rows in W_Q, W_K and W_V and
-zero columns in W_O fill layers up that have fewer. It gives as many hypotheses as the beam is wide,
-and our length penalty decides among them. For other differences see docs/guides/export.md.
+CTranslate2 wants one head count per side, and at least one head, feed-forward unit and layer. Zero
+rows in W_Q, W_K and W_V and zero columns in W_O fill layers up that have fewer. It gives as many
+hypotheses as the beam is wide, and our length penalty decides among them. For other differences see
+docs/guides/export.md.
 
 On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
 products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
@@ -13,7 +14,7 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,7 @@ from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from headcount.deployment.export import Deployed
 from headcount.model.attention import MultiHeadAttention, sinusoids
-from headcount.model.layers import DecoderLayer, Residual
+from headcount.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import NOT_FINITE
 from headcount.search.translation import Mask, Search, open_own_search
@@ -84,8 +85,8 @@ def load_for(compute_type: str, device: str = "cpu") -> ModuleType:
 def export_shape(model: Transformer) -> tuple[int, int, int]:
     """Return heads of every encoder layer and every decoder layer, and positions, of an export."""
     counts = model.grid.counts
-    decoder = max(1, *counts["dec_self"], *counts["dec_enc"])
-    return max(1, *counts["enc_self"]), decoder, model.settings.position_table or POSITIONS
+    decoder = max([1, *counts["dec_self"], *counts["dec_enc"]])
+    return max([1, *counts["enc_self"]]), decoder, model.settings.position_table or POSITIONS
 
 
 def export(
@@ -94,10 +95,12 @@ def export(
     tgt_words: Vocabulary,
     folder: Path,
     alignment: tuple[int, int] = FIRST_OF_LAST,
+    compute_type: str = FP32,
 ) -> None:
-    """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS.
+    """Write a folder that `ctranslate2.Translator` loads. Its pieces have no EOS.
 
     `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
+    `compute_type`: number format of the weights.
     """
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {
@@ -107,10 +110,11 @@ def export(
         "layernorm_embedding": settings.embedding_norm,
     }
     heads, shown = export_shape(model), {"alignment_layer": alignment[0]}
+    encoder, decoder = _layers(model)
     shown["alignment_heads"] = alignment[1]
     spec = specs.TransformerSpec(
-        specs.TransformerEncoderSpec(len(model.encoder), heads[0], **shape),
-        specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape, **shown),
+        specs.TransformerEncoderSpec(len(encoder), heads[0], **shape),
+        specs.TransformerDecoderSpec(len(decoder), heads[1], **shape, **shown),
     )
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = settings.scale_embedding
     spec.config.layer_norm_epsilon = settings.norm_epsilon
@@ -131,15 +135,27 @@ def export(
             into.position_encodings.encodings = tables[side] if tables else waves
             if settings.embedding_norm:
                 _fill_norm(into.layernorm_embedding, model.embedding_norms[side])
-        _fill_side(spec.encoder, model.encoder, model.encoder_norm, heads[0])
-        _fill_side(spec.decoder, model.decoder, model.decoder_norm, heads[1])
+        _fill_side(spec.encoder, encoder, model.encoder_norm, heads[0])
+        _fill_side(spec.decoder, decoder, model.decoder_norm, heads[1])
     spec.validate()
-    spec.optimize()
+    spec.optimize(None if compute_type == FP32 else compute_type)
     folder.mkdir(parents=True, exist_ok=True)
     spec.save(str(folder))
 
 
-def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: int) -> None:
+def _layers(model: Transformer) -> tuple[Sequence[nn.Module], Sequence[nn.Module]]:
+    """Return the layers of both sides, at least one: an empty one changes nothing in `pre` models.
+
+    Raises UserError for a side without layers in a `post` model.
+    """
+    settings, sides = model.settings, (model.encoder, model.decoder)
+    if settings.norm == "post" and not all(map(len, sides)):
+        raise UserError("CTranslate2: expected layers on both sides of a model with norm: post")
+    encoder = list(model.encoder) or [EncoderLayer(settings, 0, 0)]
+    return encoder, list(model.decoder) or [DecoderLayer(settings, 0, 0, 0, 0)]
+
+
+def _fill_side(spec: Any, layers: Sequence[nn.Module], last_norm: nn.Module, heads: int) -> None:
     """Fill the layers, and the last norm of pre-norm models."""
     if isinstance(last_norm, nn.LayerNorm):
         _fill_norm(spec.layer_norm, last_norm)
@@ -147,10 +163,17 @@ def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: in
         _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads)
         if isinstance(layer, DecoderLayer):
             _fill_attention(into.attention, layer.cross, layer.around_cross, heads)
-        inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
-        for linear, ours in ((into.ffn.linear_0, inner), (into.ffn.linear_1, outer)):
-            linear.weight, linear.bias = ours.weight, ours.bias
+        _fill_feed_forward(into.ffn, layer.feed_forward)
         _fill_norm(into.ffn.layer_norm, layer.around_feed_forward.norm)
+
+
+def _fill_feed_forward(spec: Any, ours: FeedForward) -> None:
+    """Fill both maps, which need at least one unit."""
+    (inner, outer), missing = (ours.inner, ours.outer), int(not len(ours.inner.bias))
+    spec.linear_0.weight = _with_zero_rows(inner.weight, missing)
+    spec.linear_0.bias = _with_zero_rows(inner.bias, missing)
+    spec.linear_1.weight = _with_zero_rows(outer.weight.T, missing).T.contiguous()
+    spec.linear_1.bias = outer.bias
 
 
 def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, heads: int) -> None:

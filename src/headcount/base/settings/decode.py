@@ -1,6 +1,6 @@
 """Settings of decoding, and of timing it."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -89,4 +89,29 @@ class SpeedSettings(Section):
 
     def _faults(self) -> Faults:
         largest = max(self.batch_sizes, default=0)
+        yield f"sentences: expected a whole batch, {largest}", self.sentences < largest
+
+
+class SavingsSettings(Section):
+    """Measuring what pruned models save, in our search and in CTranslate2 on the CPU."""
+
+    flag_prefix: ClassVar[str] = "savings-"
+
+    compute_types: list[ComputeType] = []
+    """Number formats of CTranslate2, float32 among them. Empty: nothing is measured."""
+    batch_sizes: Numbers = [1, 64]
+    """Sentences at once that are timed. The largest size decides which run saves most."""
+    sentences: int = Field(128, ge=1)
+    """Sentences that one measurement of time translates: the first ones of the dev set."""
+    repeats: int = Field(5, ge=1, le=LARGEST)
+    """Measured rounds, after one that is not counted. In each round the models take turns."""
+    losses: list[Annotated[float, Field(ge=0, le=100)]] = [0.2, 0.5, 1.0]
+    """Losses of BLEU. For each the table has the run that saves most and loses no more."""
+    threads: Threads = 1
+    """CPU threads, in place of `resources.threads`. Every thread takes whole batches."""
+
+    def _faults(self) -> Faults:
+        largest, types = max(self.batch_sizes, default=0), self.compute_types
+        yield f"compute_types: expected {FP32} among them", types and FP32 not in types
+        yield "batch_sizes: expected at least one", not largest
         yield f"sentences: expected a whole batch, {largest}", self.sentences < largest

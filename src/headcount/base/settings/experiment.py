@@ -9,7 +9,7 @@ from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import BpeSettings, TextSettings
-from headcount.base.settings.decode import SpeedSettings, TranslateSettings
+from headcount.base.settings.decode import SavingsSettings, SpeedSettings, TranslateSettings
 from headcount.base.settings.heads import (
     AblationSettings,
     AlignmentSettings,
@@ -41,7 +41,8 @@ from headcount.base.settings.section import (
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.base.settings.training_runs import BASELINE
 
-_OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}}  # in place of keys of `resources`
+_OVERRIDES = {"train": {"batch_tokens"}, "speed": {"threads"}, "savings": {"threads"}}
+"""Keys of sections that replace keys of `resources`."""
 
 
 def _check_pair(text: str) -> str:
@@ -90,6 +91,7 @@ class Experiment(Section):
     gates: GatesSettings = GatesSettings()
     subset: SubsetSettings = SubsetSettings()
     speed: SpeedSettings = SpeedSettings()
+    savings: SavingsSettings = SavingsSettings()
     roles: RolesSettings = RolesSettings()
     lrp: LrpSettings = LrpSettings()
     alignment: AlignmentSettings = AlignmentSettings()
