@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from headcount.analysis.inputs import INPUTS
+from headcount.analysis.inputs import BLEU, INPUTS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.runs import Run, read_run
@@ -173,8 +173,12 @@ def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
             )
 
 
-def with_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Return our rows, then the paper's in the same columns, with the column `source`."""
+def with_paper(ours: pd.DataFrame, paper: pd.DataFrame, metric: str = BLEU) -> pd.DataFrame:
+    """Return our rows, then the paper's in the same columns, with the column `source`.
+
+    Scores by another `metric` than BLEU have no rows of a paper.
+    """
+    paper = paper if metric == BLEU else paper[:0]
     columns = [*ours.columns.drop("source", errors="ignore"), "source"]
     parts = [ours.assign(source="ours"), paper.assign(source="paper").reindex(columns=columns)]
     parts = [part.dropna(axis="columns", how="all") for part in parts if len(part)]

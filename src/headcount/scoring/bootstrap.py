@@ -34,17 +34,15 @@ def compare_systems(
     give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
     """
     scores = resample_bleu([baseline, *systems], targets, language, samples)
-    return judge_systems(scores[0], scores[1:], targets, language)
+    return judge_scores(scores[0], scores[1:], bleu_signature(targets, language, samples))
 
 
-def judge_systems(
-    baseline: np.ndarray, systems: Sequence[np.ndarray], targets: Lines, language: str
-) -> list[Difference]:
-    """Compare every system with the baseline, from their rows of `resample_bleu`."""
+def bleu_signature(targets: Lines, language: str, samples: int = 1000) -> str:
+    """Return sacreBLEU's signature of differences by `resample_bleu`."""
     signature = bleu_metric(language, reference_streams(targets[:1])).get_signature()
     signature.update("seed", SEED)
-    signature.update("bs", len(baseline) - 1)
-    return judge_scores(baseline, systems, str(signature))
+    signature.update("bs", samples)
+    return str(signature)
 
 
 def judge_scores(
@@ -85,19 +83,22 @@ def resample_bleu(
 
 
 def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> list[Difference]:
-    """Compare the accuracy of classifiers with that of the first one, see `resample_accuracy`."""
-    scores = resample_accuracy(correct, samples)
+    """Compare the accuracy, in percent, of classifiers with that of the first one.
+
+    `correct`: 1 for each example that a system gets right, else 0.
+    """
+    scores = resample_means([100 * right for right in correct], samples)
     return judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
 
 
-def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
-    """Return percent right of every system on the test set, then on resamples.
+def resample_means(scores: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
+    """Return the mean score of every system on the test set, then on resamples.
 
-    `correct`: 1 for each example that a system gets right, else 0. Returns [systems, 1 + samples].
+    `scores`: of every example, by each system. Returns [systems, 1 + samples].
     """
-    right = np.stack(correct, axis=1)  # [examples, systems]
-    blocks = [np.ones((1, len(right))), *resamples(len(right), samples)]
-    return np.concatenate([times @ right for times in blocks]).T * 100 / len(right)
+    values = np.stack(scores, axis=1)  # [examples, systems]
+    blocks = [np.ones((1, len(values))), *resamples(len(values), samples)]
+    return np.concatenate([times @ values for times in blocks]).T / len(values)
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:

@@ -94,15 +94,9 @@ def transfer(heads: FrameOf[effects], masked: FrameOf[masked_heads]) -> pd.DataF
 
 
 @note
-def metric(output: Output) -> str:
-    """Return the name of the score of a table."""
-    return {"bleu": "BLEU"}.get(output.csv["score"], output.csv["score"])
-
-
-@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
-    return "sentences" if output.csv["score"] == "bleu" else "pairs"
+    return "pairs" if output.metric == "accuracy" else "sentences"
 
 
 @note
