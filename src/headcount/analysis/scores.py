@@ -42,8 +42,8 @@ def main_scores(scores: Facts) -> pd.DataFrame:
 
 
 def main_metric(table: pd.DataFrame) -> str:
-    """Return the first metric of a table: BLEU, or the metric that stands in its place."""
-    return next(iter(table["metric"]), BLEU)
+    """Return the first metric of a table, which stands in the place of BLEU; without one BLEU."""
+    return next(iter(table.get("metric", [])), BLEU)
 
 
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:

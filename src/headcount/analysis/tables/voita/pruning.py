@@ -131,9 +131,8 @@ def records(
     scores = scores.drop(columns="signature")
     table = models.merge(scores, "left", on=RUN)
     for name in ("start", "control"):
-        other = scores.drop(columns="metric").rename(
-            columns={"run": name, "score": f"{name}_score"}
-        )
+        other = scores[[*RUN, "test_set", "score"]]
+        other = other.rename(columns={"run": name, "score": f"{name}_score"})
         table = table.merge(other, "left", ["pair", name, "seed", "test_set"])
     frames.refuse(
         table[table["control_score"].isna()],
