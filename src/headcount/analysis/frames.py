@@ -182,6 +182,7 @@ def with_paper(ours: pd.DataFrame, paper: pd.DataFrame, metric: str = BLEU) -> p
     columns = [*ours.columns.drop("source", errors="ignore"), "source"]
     parts = [ours.assign(source="ours"), paper.assign(source="paper").reindex(columns=columns)]
     parts = [part.dropna(axis="columns", how="all") for part in parts if len(part)]
+    parts = parts or [ours]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
 
 

@@ -255,9 +255,10 @@ def shown_metric(metric: str) -> str:
 def _of_metric(output: Output) -> Output:
     """Return an output of another metric than BLEU, in files of its own.
 
-    It has the column `score` in place of `bleu`, and nothing about a paper, which prints BLEU.
+    It has the column `score` in place of `bleu`, and nothing of a paper, which prints BLEU: without
+    the paper's rows it may be empty.
     """
-    changed: dict[str, Any] = {"name": f"{output.name}_{output.metric}"}
+    changed: dict[str, Any] = {"name": f"{output.name}_{output.metric}", "allow_empty": True}
     changed["beside"] = f"{output.beside}_{output.metric}" if output.beside else ""
     changed["csv"] = {old: new for old, new in output.csv.items() if BLEU not in new}
     changed["notes"] = [text for text in output.notes if "paper" not in text]
