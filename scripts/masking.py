@@ -15,7 +15,9 @@ RANKINGS = (
 )
 
 
-@script("--model", "[--bpe]", "--text", "--seed", *RANKINGS, *SEARCHED, out="CSV to write")
+@script(
+    "--model", "[--bpe]", "--text", "--metrics", "--seed", *RANKINGS, *SEARCHED, out="CSV to write"
+)
 def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
     inputs, facts = open_inputs(args, decode)

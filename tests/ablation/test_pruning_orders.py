@@ -126,7 +126,9 @@ def areas(found, scores, filled=None) -> list[dict]:
         way: {heads: SimpleNamespace(scores=np.array(row)) for heads, row in (rows or {}).items()}
         for way, rows in ((False, scores), (True, filled))
     }
-    return [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, ways)]
+    return [
+        dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, ways, "bleu")
+    ]
 
 
 def test_areas_by_hand():

@@ -1,5 +1,6 @@
 """Metrics beside BLEU of one experiment, and the files of scores that some have."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 
@@ -17,6 +18,7 @@ class Metrics:
     def __init__(self, settings: Mapping[str, ExperimentMetric]):
         self._metrics = settings
         self.names = [*settings]
+        self.of_masks = [name for name, metric in settings.items() if metric.command]
 
     def check_files(self, jobs: Iterable[Wildcards], settings: str) -> None:
         """Raise UserError for a missing file. `jobs`: pair, run, seed and test of each."""
@@ -24,6 +26,16 @@ class Metrics:
         for w in jobs if given else ():
             for files in given:
                 check_own_file(files.format(**w), settings)
+
+    def masked(self, path: str) -> list[str]:
+        """Return the tables of masked translations beside `path`, by other metrics, and facts."""
+        return [f"{path}.{name}{end}" for name in self.of_masks for end in (".csv", ".json")]
+
+    def masked_flags(self) -> list[str]:
+        """Return the metrics that score masked translations, as a flag."""
+        keys = {*MetricSettings.model_fields}
+        given = {name: self._metrics[name].model_dump(include=keys) for name in self.of_masks}
+        return ["--metrics", json.dumps(given)] if given else []
 
     def flags(self, w: Wildcards) -> list[str]:
         """Return a metric's settings, and the file of its scores with its content, if it has one.

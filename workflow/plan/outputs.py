@@ -31,16 +31,21 @@ class Outputs:
 
     def _able(self, metric: str) -> list[Chapter]:
         """Return the chapters of a metric with the outputs that there are files for."""
-        known = {name: kind.of(metric) for name, kind in INPUTS.items() if name not in self._none}
+        known = {k: self._of(kind, metric) for k, kind in INPUTS.items() if k not in self._none}
         kinds = [name for name, kind in known.items() if self._files(kind)]
         made = (chapter.made_from(kinds) for chapter in chapters(metric))
         return [chapter for chapter in made if chapter.outputs]
+
+    def _of(self, kind: Input, metric: str) -> Input:
+        """Return the files of a metric. One without a command does not score masked models."""
+        unscored = kind.folder == "masking" and metric not in (BLEU, *self._plan.metrics.of_masks)
+        return kind._replace(names=()) if unscored and kind.by_metric else kind.of(metric)
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Return the files of every kind that a chapter reads."""
         files = {}
         for name in chapter.kinds:
-            kind = INPUTS[name].of(chapter.metric)
+            kind = self._of(INPUTS[name], chapter.metric)
             narrowed = kind._replace(owner=chapter.runs) if kind.owner == "runs" else kind
             files[name] = [] if name in self._none else self._files(narrowed)
         return files

@@ -41,7 +41,7 @@ def write_chapter(chapter: Chapter, args: Flags) -> None:
     # Times change with the machine, and their rule lists none.
     inputs = [path for kind in files.keys() - {"benchmarks"} for path in files[kind]]
     origin = args.origin(inputs, modules=given.modules, **settings)
-    write_outputs(given, Data(files, settings), args.out, origin)
+    write_outputs(given, Data(files, settings, args.metric), args.out, origin)
 
 
 def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:

@@ -47,7 +47,9 @@ class Input(NamedTuple):
         of_metrics = self.metric or self.by_metric or any("<metric>" in n for n in self.names)
         if metric == BLEU or not of_metrics:
             return self
-        return self._replace(names=tuple(self.by_metric.replace("<metric>", metric).split()))
+        names = tuple(self.by_metric.replace("<metric>", metric).split())
+        columns = tuple(metric if name == self.metric else name for name in self.columns)
+        return self._replace(names=names, columns=columns, metric=self.metric and metric)
 
     def describe(self) -> str:
         """Return a description for the help of a flag."""

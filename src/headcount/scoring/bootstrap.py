@@ -1,6 +1,6 @@
 """Scores of many systems beside one baseline, with intervals of the difference."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,11 @@ class Difference:
     p_value: float  # as sacreBLEU defines it, near a one-sided p, see `p_value`
     signature: str
     scores: np.ndarray = field(repr=False, compare=False)  # on the test set, then on each resample
+    others: Mapping[str, "Difference"] = field(default_factory=dict, repr=False, compare=False)
+
+    def by(self, metric: str) -> "Difference":
+        """Return the difference by one of the `others`, or this one."""
+        return self.others.get(metric, self)
 
 
 def compare_systems(

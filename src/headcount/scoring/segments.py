@@ -6,13 +6,18 @@ import json
 import math
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from headcount.base.errors import UserError
-from headcount.data.lines import write_lines
+from headcount.base.settings.metrics import MetricSettings
+from headcount.data.lines import references, write_lines
+from headcount.scoring.bleu import Lines
+from headcount.scoring.bootstrap import SEED, Difference, judge_scores, resample_means
 
 _AGAIN = "score the present translations again"
 _SAID = 5  # last lines of a failed command in its message
@@ -34,6 +39,31 @@ def run_metric(command: str, texts: Mapping[str, Sequence[str]]) -> list[float]:
         if not scores.exists():
             raise UserError(f"metric: {command}: expected it to write {{scores}}, found no file")
         return read_segments(scores, texts["translations"])
+
+
+def compare_by_metrics(
+    metrics: Mapping[str, MetricSettings],
+    sources: Lines,
+    systems: Sequence[Lines],
+    targets: Lines,
+    samples: int,
+) -> Iterator[dict[str, Difference]]:
+    """Yield the differences of every system to the first, by the names of the metrics.
+
+    An outside command scores all systems at once. A translation that several share counts once.
+    """
+    places: dict[tuple[int, str], int] = {}
+    rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
+    texts = {"sources": [sources[n] for n, _ in places], "translations": [t for _, t in places]}
+    texts["references"] = [references(targets[n])[0] for n, _ in places]
+    judged = {}
+    for name, metric in metrics.items():
+        scores = metric.scale * np.array(run_metric(metric.command, texts))
+        resampled = resample_means([scores[row] for row in rows], samples)
+        signature = f"{name}|mean|bs:{samples}|seed:{SEED}"
+        judged[name] = judge_scores(resampled[0], resampled, signature)
+    for number in range(len(systems)):
+        yield {name: differences[number] for name, differences in judged.items()}
 
 
 def _run(words: list[str]) -> None:

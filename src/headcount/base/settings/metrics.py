@@ -3,8 +3,9 @@
 from string import Formatter
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
+from headcount.base.errors import UserError
 from headcount.base.settings.section import Faults, Section
 
 OWN = ("bleu", "chrf", "bleu_tok_lc", "accuracy")
@@ -43,6 +44,15 @@ class ExperimentMetric(MetricSettings):
     def _faults(self) -> Faults:
         yield "expected command or files", bool(self.command) == bool(self.files)
         yield from _odd("files", self.files, _PLACES)
+
+
+def read_metrics(text: str) -> dict[str, MetricSettings]:
+    """Return metrics by name from JSON. Raises UserError for a fault in them."""
+    known = TypeAdapter(dict[MetricName, MetricSettings])
+    try:
+        return known.validate_json(text)
+    except ValidationError as fault:
+        raise UserError(f"--metrics: {fault.errors()[0]['msg']}, found {text[:200]!r}") from None
 
 
 def _odd(key: str, text: str, known: set[str]) -> Faults:
