@@ -52,6 +52,6 @@ rule masking:
     params:
         given=given("model/", "bpe/", "text/", "seed", "own", "baseline", "out"),
         settings=plan.masking_flags,
-        more=[*plan.own_search(), *plan.metrics.masked_flags()],
+        more=lambda w: [*plan.own_search(), *plan.metrics.masked_flags()],
     shell:
         RUN

@@ -66,7 +66,11 @@ use rule ablation as pruning_profile with:
             *("model/", "bpe/", "text/", "seed", "importance", "ablation", "measured", "out")
         ),
         settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.own_search(), *plan.metrics.masked_flags()],
+        more=lambda w: [
+            *plan.rerank_flags(),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 use rule ablation as training_profile with:
@@ -84,7 +88,11 @@ use rule ablation as training_profile with:
     params:
         given=given("model/", "bpe/", "text/", "checkpoints", "out"),
         settings=plan.ablation_flags("sentences", "updates", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.own_search(), *plan.metrics.masked_flags()],
+        more=lambda w: [
+            *plan.rerank_flags(),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 rule share_speed:

@@ -229,7 +229,7 @@ class MaskedInputs(Inputs):
     pair: PairFolder
     text: Path
     decode: DecodeSettings
-    metrics: Mapping[str, MetricSettings] = field(default_factory=dict)  # beside BLEU
+    metrics: Mapping[str, MetricSettings] = field(default_factory=dict, hash=False)
 
     def files(self, tests: Iterable[str]) -> list[Path]:
         return [*super().files(tests), *self.pair.files()]

@@ -66,7 +66,7 @@ class Data:
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.
         """
         if kind not in self._results:
-            self._results[kind] = _read(INPUTS[kind].of(self.metric), self.files(kind))
+            self._results[kind] = _read(INPUTS[kind], self.metric, self.files(kind))
         return self._results[kind]
 
     def call(self, function: Callable, given: Mapping[str, Any] | None = None) -> Any:
@@ -115,7 +115,7 @@ def run_of(path: Path) -> tuple[str, str, int]:
     raise UserError(f"{path}: expected a file of a run, below <pair>/<run>/seed<k>/")
 
 
-def _read(given: Input, paths: list[Path]) -> Any:
+def _read(given: Input, metric: str, paths: list[Path]) -> Any:
     ends = {Path(name).suffix for name in given.names}
     if given.names == ("run.json",):
         return read_runs(paths)
@@ -123,9 +123,10 @@ def _read(given: Input, paths: list[Path]) -> Any:
         return paths
     if ends == {".json"}:
         return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    given = given.of(metric)
     frame = read_csv(paths, given.columns, given.rows)
-    names, metric = {given.metric: "score"}, given.metric
-    return frame.rename(columns=names).assign(metric=metric) if metric else frame
+    names = {given.metric: "score"}
+    return frame.rename(columns=names).assign(metric=given.metric) if given.metric else frame
 
 
 def read_runs(paths: list[Path]) -> Runs:
