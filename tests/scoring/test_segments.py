@@ -84,7 +84,7 @@ def test_differences_have_the_resamples_of_bleu():
     same, other = compare_by_metrics(metrics, LINES, systems, targets, 40)
     assert same["letters"].delta == 0 and same["letters"].p_value == 1
     scores = np.array([[100, 100, 0], [50, 100, 100]])  # by hand
-    assert other["letters"].bleu == pytest.approx(250 / 3)
+    assert other["letters"].score == pytest.approx(250 / 3)
     assert other["letters"].delta == pytest.approx(50 / 3)
     drawn = np.random.default_rng(12345).choice(3, size=(40, 3), replace=True)
     deltas = sorted(scores[1][drawn].mean(axis=1) - scores[0][drawn].mean(axis=1))

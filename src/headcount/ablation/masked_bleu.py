@@ -118,7 +118,7 @@ def point_rows(
         score = scores[heads].by(metric)
         masked = (len(heads), " ".join(names[place] for place in heads))
         change = (score.delta, score.low, score.high, score.p_value, score.signature)
-        rows.append([test, *cells, *masked, score.bleu, *change])
+        rows.append([test, *cells, *masked, score.score, *change])
     return rows
 
 

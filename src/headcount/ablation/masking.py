@@ -55,7 +55,7 @@ def write_ablation(
         scored.append((name, points, scores))
         if name == DEV:
             facts = masked.facts(tests, sets) | facts
-            best = [max(layer, key=lambda point: scores[point.heads].bleu) for layer in layers]
+            best = [max(layer, key=lambda point: scores[point.heads].score) for layer in layers]
             points = [*plain, *best]
 
     def rows(metric: str) -> list[list[Any]]:

@@ -15,7 +15,7 @@ _BLOCK = 1000  # resamples that are in memory at once
 class Difference:
     """A system against the baseline, by paired bootstrap over sentences."""
 
-    bleu: float  # of the system, points, or its accuracy, percent
+    score: float  # of the system, points
     delta: float  # system − baseline, points, negative is worse
     low: float  # 95 % interval of delta
     high: float
