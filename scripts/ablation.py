@@ -7,7 +7,7 @@ from headcount.base.settings.heads import AblationSettings
 from headcount_hf.hooks.opened import SEARCHED, open_inputs
 
 
-@script("--model", "[--bpe]", "--text", *SEARCHED, out="CSV to write")
+@script("--model", "[--bpe]", "--text", "--metrics", *SEARCHED, out="CSV to write")
 def main(args: Flags, ablation: AblationSettings, decode: DecodeSettings) -> None:
     inputs, facts = open_inputs(args, decode)
     names = with_dev(ablation)

@@ -9,11 +9,11 @@ def main() -> None:
     """Read the flags and write the outputs."""
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="chapter", required=True, metavar="CHAPTER")
-    known = {chapter.name: chapter for chapter in chapters()}
-    for name, chapter in known.items():
+    for chapter in chapters():
         texts = {"help": chapter.title, "description": chapter.title}
-        add_chapter_flags(commands.add_parser(name, allow_abbrev=False, **texts), chapter)
+        add_chapter_flags(commands.add_parser(chapter.name, allow_abbrev=False, **texts), chapter)
     args = parser.parse_args(namespace=command.Flags(script="scripts/analysis.py", sections={}))
+    known = {chapter.name: chapter for chapter in chapters(args.metric)}
     write_chapter(known[args.chapter], args)
 
 

@@ -11,7 +11,7 @@ MEASURES = {"importance": write_importance, "loss_change": write_loss_change}
 MEASURE = flag("--measure", "quantity of a head", choices=MEASURES, default="importance")
 
 
-UNITS = flag("--units", "of all kinds of units", action="store_true", default=False)
+UNITS = flag("[--units]", "of all kinds of units", action="store_true")
 
 
 @script("--model", "[--bpe]", "[--text]", *HOOKED, MEASURE, UNITS, out="CSV to write")

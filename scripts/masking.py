@@ -15,7 +15,7 @@ RANKINGS = (
     path("[--baseline]", "importance.csv of the baseline, to mask by its ranking too"),
 )
 SCOPE = flag("--scope", "units that are masked, all: all heads", choices=SCOPES, default="all")
-FLAGS = ("--model", "[--bpe]", "--text", "--seed", *RANKINGS, SCOPE, *SEARCHED)
+FLAGS = ("--model", "[--bpe]", "--text", "--metrics", "--seed", *RANKINGS, SCOPE, *SEARCHED)
 
 
 @script(*FLAGS, out="CSV to write")

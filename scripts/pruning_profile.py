@@ -19,7 +19,7 @@ MEASURED = (
 def main(
     args: Flags, ablation: AblationSettings, importance: RerankSettings, decode: DecodeSettings
 ) -> None:
-    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode, args.metrics)
     files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
     if ablation.signed:
         files += inputs.pair.texts(importance.data)

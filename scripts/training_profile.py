@@ -15,7 +15,7 @@ CHECKPOINTS = path("--checkpoints", "<update>.safetensors of each", nargs="+")
 def main(
     args: Flags, ablation: AblationSettings, importance: RerankSettings, decode: DecodeSettings
 ) -> None:
-    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode, args.metrics)
     checkpoints = by_update(args.checkpoints, ablation.updates)
     files = [*inputs.files(first_test(ablation)), *args.checkpoints]
     origin = args.origin(files, inputs.pair.texts(importance.data))

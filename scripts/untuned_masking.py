@@ -20,7 +20,7 @@ from headcount.store.model_folder import open_model
 def main(args: Flags, masking: MaskingSettings, decode: DecodeSettings) -> None:
     if len(args.runs) != len(args.gates):
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
-    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode, args.metrics)
     model = inputs.model.settings
     runs = [read_run_flag(name, PrunedSettings, model) for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))

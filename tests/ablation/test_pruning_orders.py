@@ -1,7 +1,5 @@
 """In which order heads are pruned, by hand; areas under curves, by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
 from headcount.base.settings.heads import AblationSettings
 from headcount.heads.measures_files import Measured
-from headcount.scoring.bootstrap import interval
+from headcount.scoring.bootstrap import Difference, interval
 
 # Flat: enc_self.0 has 0 and 1, enc_self.1 has 2, dec_self.0 has 3, 4 and 5, dec_enc.0 has 6 and 7.
 GRID = HeadGrid({"enc_self": (2, 1), "dec_self": (3,), "dec_enc": (2,)})
@@ -123,10 +121,12 @@ def test_ranked_anew_after_each_step():
 def areas(found, scores, filled=None) -> list[dict]:
     """Rows of areas from the scores of sets of heads."""
     ways = {
-        way: {heads: SimpleNamespace(scores=np.array(row)) for heads, row in (rows or {}).items()}
+        way: {heads: Difference(*[0] * 5, "", np.array(row)) for heads, row in (rows or {}).items()}
         for way, rows in ((False, scores), (True, filled))
     }
-    return [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, ways)]
+    return [
+        dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, ways, "bleu")
+    ]
 
 
 def test_areas_by_hand():

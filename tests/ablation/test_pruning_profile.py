@@ -137,7 +137,7 @@ def test_a_profile_has_a_curve_for_each_measure_and_one_with_means(inputs, rows,
         assert run_script("remove", [*listed, "--out", removed]) == 0
         smaller = MaskedInputs(ModelFolder(removed / "model"), inputs.pair, inputs.text, DECODE)
         ((_, test),) = smaller.read_tests(["test"], None).items()
-        alone = smaller.load().compare(test, [()])[()].bleu
+        alone = smaller.load().compare(test, [()])[()].score
         assert float(row["bleu"]) == pytest.approx(alone)
     assert added["importance_mean"][1]["bleu"] != rows[0][1]["bleu"]
     areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))

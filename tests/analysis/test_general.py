@@ -59,10 +59,10 @@ def test_mean_scores_are_nested():
     whole = ("nli", "bert", 1, "dev", "none", 83.337, "accuracy")
     masked = ("nli", "bert", 1, "dev", "single", 50.0, "accuracy")
     classifiers = pd.DataFrame([whole, masked], columns=columns)
-    means = module.mean_scores(runs, [], classifiers)
+    means = module.mean_scores(module.all_scores(runs, [], [], []), classifiers)
     assert means[PAIR] == {"baseline": {"x": {"bleu": 10.5, "chrf": 40.13}}}
     assert means["nli"] == {"bert": {"dev": {"accuracy": 83.34}}}
-    assert module.mean_scores([], [], classifiers[:0]) == {}
+    assert module.mean_scores(module.all_scores([], [], [], []), classifiers[:0]) == {}
     columns = ["run", "metric", "sentences", "source_truncated", "hit_max_length"]
     rows = [("a", "bleu", 200, 2, 0), ("b", "bleu", 200, 0, 1), ("b", "bleu", 50, 0, 2)]
     table = pd.DataFrame([*rows, ("a", "chrf", 200, 99, 0)], columns=columns)

@@ -94,6 +94,7 @@ def test_printed_areas_are_means_over_equal_steps():
     assert row["area"] == pytest.approx((sum(single) - single[0] / 2 - single[-1] / 2) / 10)
     # Its last step scores 0, so f is the score over 36.05, and never above 1.
     assert row["cpr"] == pytest.approx(row["area"] / single[0]) == 1 - row["cmd"]
+    points = points.assign(metric="accuracy")
     assert len(module.areas(NONE, ours.assign(**MODEL, test_set="t"), points)) == 1
 
 

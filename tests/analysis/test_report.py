@@ -82,7 +82,7 @@ def planted(tmp_path_factory) -> Path:
 @pytest.fixture
 def results(planted, tmp_path, monkeypatch) -> Path:
     chapter = Chapter(name="c", title="C", question="training", outputs=(*OUTPUTS,))
-    monkeypatch.setattr(page, "chapters", lambda: [chapter])
+    monkeypatch.setattr(page, "chapters", lambda *_: [chapter])
     return Path(shutil.copytree(planted, tmp_path / "results" / "one"))
 
 

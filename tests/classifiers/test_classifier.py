@@ -14,7 +14,7 @@ from torch.nn import functional
 from headcount.base.errors import UserError
 from headcount.data.entailment import Example
 from headcount.model.transformer import watch_inputs
-from headcount.scoring.bootstrap import resample_accuracy
+from headcount.scoring.bootstrap import resample_means
 from headcount_hf.classifiers.classifier import Classifier
 from headcount_hf.hooks.multiplied import HookedEncoder
 
@@ -150,7 +150,7 @@ def test_importance_of_what_is_left_is_that_of_a_model_without_the_head(folder, 
 
 def test_accuracy_of_resamples_by_hand():
     right = [np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, 1])]
-    scores = resample_accuracy(right, samples=50)
+    scores = resample_means([100 * row for row in right], samples=50)
     assert scores.shape == (2, 51) and scores[:, 0].tolist() == [75, 100]
     drawn = np.random.default_rng(12345).choice(4, size=(50, 4), replace=True)
     assert scores[0, 1:].tolist() == (100 * right[0][drawn].mean(axis=1)).tolist()

@@ -147,7 +147,7 @@ def test_values_are_those_of_the_commands(folder, monkeypatch):
     assert model.translate(lines, mask="silent.txt") == masked[:-1]
     single = model.ablate(lines, references)
     assert list(single) == model.heads
-    assert single["dec_enc.0.1"].bleu == pytest.approx(
+    assert single["dec_enc.0.1"].score == pytest.approx(
         model.bleu(lines, references, mask="dec_enc.0.1").score
     )
     one = model.importance(lines[:1], references[:1])

@@ -48,6 +48,7 @@ def values_by_rule(
 def _values(plan: Plan, pair: str, names: Iterable[str]) -> Values:
     """Return the values of wildcards whose values depend on the pair."""
     of_pair = {"split": plan.splits, "test": plan.tests, "treebank": plan.raw.treebanks}
+    of_pair |= {"metric": lambda _: plan.metrics.names}
     of_pair |= {"aligned": plan.linked_splits, "links": lambda _: [plan.settings.alignment.links]}
     return {name: of_pair[name]({"pair": pair}) for name in names if name in of_pair}
 

@@ -7,7 +7,7 @@ from typing import Any
 from plan.plan import BASE, Plan
 from snakemake.io import report
 
-from headcount.analysis.inputs import INPUTS, OF_TRAINING, Input
+from headcount.analysis.inputs import BLEU, INPUTS, OF_TRAINING, Input
 from headcount.analysis.outputs import ON_REQUEST, SHOWN, Chapter, chapters
 from headcount.base.settings.flags import as_flags
 
@@ -22,20 +22,30 @@ class Outputs:
         self._measures = [Path(file).stem for file in files if file.startswith(heads)]
         self._runs = _runs_by_owner(plan)
         self._none = OF_TRAINING if plan.settings.model.frozen else ()
-        kinds = [k for k, kind in INPUTS.items() if k not in self._none and self._files(kind)]
-        made = (chapter.made_from(kinds) for chapter in chapters())
-        able = [chapter for chapter in made if chapter.outputs]
+        able = [item for metric in (BLEU, *plan.metrics.names) for item in self._able(metric)]
         self.chapters = [chapter for chapter in able if chapter.name not in ON_REQUEST]
         self.requested = [chapter for chapter in able if chapter.name in ON_REQUEST]
         known = {chapter.name: chapter for chapter in chapters()}
         self.claims, self.cost = known["claims"], known["cost"]
         self.modules = [module for chapter in chapters() for module in chapter.modules]
 
+    def _able(self, metric: str) -> list[Chapter]:
+        """Return the chapters of a metric with the outputs that there are files for."""
+        known = {k: self._of(kind, metric) for k, kind in INPUTS.items() if k not in self._none}
+        kinds = [name for name, kind in known.items() if self._files(kind)]
+        made = (chapter.made_from(kinds) for chapter in chapters(metric))
+        return [chapter for chapter in made if chapter.outputs]
+
+    def _of(self, kind: Input, metric: str) -> Input:
+        """Return the files of a metric. One without a command does not score masked models."""
+        unscored = kind.folder == "masking" and metric not in (BLEU, *self._plan.metrics.of_masks)
+        return kind._replace(names=()) if unscored and kind.by_metric else kind.of(metric)
+
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Return the files of every kind that a chapter reads."""
         files = {}
         for name in chapter.kinds:
-            kind = INPUTS[name]
+            kind = self._of(INPUTS[name], chapter.metric)
             narrowed = kind._replace(owner=chapter.runs) if kind.owner == "runs" else kind
             files[name] = [] if name in self._none else self._files(narrowed)
         return files
@@ -57,7 +67,7 @@ class Outputs:
 
     def flags(self, chapter: Chapter) -> list[str]:
         """Return the sections of the settings that a chapter takes, as flags."""
-        flags = []
+        flags = [] if chapter.metric == BLEU else ["--metric", chapter.metric]
         for name, section in chapter.sections.items():
             flags += as_flags(section(**getattr(self._plan.settings, name).model_dump()))
         return flags
@@ -88,12 +98,14 @@ class Outputs:
             ("<test>", plan.tests),
             ("<treebank>", plan.raw.treebanks),
             ("<measure>", lambda _: self._measures),
+            ("<metric>", lambda _: plan.metrics.names),
             ("<gold>", plan.gold_tests),
             ("<drawn>", lambda w: ["dev"] * ("dev" in plan.linked_splits(w))),
             ("<alignment>", lambda w: ["alignment"] * len(plan.aligned_tests(w))),
         ):
             if word in name:
-                return [name.replace(word, value) for value in values({"pair": pair})]
+                named = [name.replace(word, value) for value in values({"pair": pair})]
+                return [one for part in named for one in self._named(part, pair)]
         return [name]
 
 

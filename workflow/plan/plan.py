@@ -1,9 +1,11 @@
 """One experiment as the rules see it: its runs, its test sets, and flags of its settings."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 from plan.layout import Layout, Raw, Source, Wildcards
+from plan.metrics import Metrics
 from plan.own_files import Classifiers, Imported, OwnFiles
 from plan.pruning import Pruning
 
@@ -56,6 +58,18 @@ class Plan:
             self._check_extras()
         self.pruning = Pruning(self.layout, self.settings)
         self.name_runs()
+        self.metrics = Metrics(self.settings.metrics)
+        if not dry:
+            self.metrics.check_files(self._scored(), f"{CONFIG}/{name}.yaml")
+
+    def _scored(self) -> Iterator[Wildcards]:
+        """Yield pair, run, seed and test set of all translations."""
+        for phase, runs in (("train", self.runs), ("prune", self.pruned)):
+            for pair, run in product(self.layout.pairs, runs):
+                for seed, test in product(
+                    self.layout.seeds_of(phase, run), self.tests({"pair": pair})
+                ):
+                    yield {"pair": pair, "run": run, "seed": str(seed), "test": test}
 
     def _sources(self) -> Iterator[tuple[Source, list[str]]]:
         """Yield all raw data, with files that depend on them."""

@@ -3,13 +3,14 @@
 #        rule for each chapter of headcount/analysis/outputs.py; <results>/report.html.
 
 outputs = Outputs(plan, workflow.rules)
+METRICS = ["--metrics", *plan.metrics.names] if plan.metrics.names else []
 CHAPTER = RUN.replace("script}", "script} {params.chapter}")
 
 for chapter in (*outputs.chapters, *outputs.requested):
 
     rule:
         name:
-            chapter.name
+            chapter.rule
         input:
             **outputs.inputs(chapter),
         output:
@@ -26,7 +27,7 @@ for chapter in (*outputs.chapters, *outputs.requested):
             CHAPTER
 
 
-made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.name).output]
+made = [file for chapter in outputs.chapters for file in getattr(rules, chapter.rule).output]
 
 
 rule claims:
@@ -75,7 +76,7 @@ rule report:
     params:
         code=code("scripts/report.py", *outputs.modules),
         given=given("out"),
-        settings=["--results", plan.layout.results, "--outputs", *outputs.pages()],
+        settings=["--results", plan.layout.results, "--outputs", *outputs.pages(), *METRICS],
         more=lambda w: [f"--title={plan.settings.title or plan.name}"],  # as it is, braces and all
     shell:
         RUN

@@ -55,12 +55,13 @@ rule masking:
         baseline=plan.baseline_importance,
     output:
         **result("<masking>/headmask"),
+        metrics=plan.metrics.masked("<masking>/headmask"),
     threads: needs.threads("decode")
     resources:
         **needs.job("decode"),
     params:
         given=given("model/", "bpe/", "text/", "seed", "own", "baseline", "out"),
         settings=plan.masking_flags,
-        more=plan.own_search(),
+        more=lambda w: [*plan.own_search(), *plan.metrics.masked_flags()],
     shell:
         RUN

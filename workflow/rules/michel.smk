@@ -26,6 +26,7 @@ use rule masking as ablation with:
         text=each("<text>/{test}.{side}", test=plan.ablation_texts, side=SIDES),
     output:
         **result("<masking>/ablation"),
+        metrics=plan.metrics.masked("<masking>/ablation"),
     params:
         given=given("model/", "bpe/", "text/", "out"),
         settings=plan.ablation_flags("sentences"),
@@ -56,12 +57,20 @@ use rule ablation as pruning_profile with:
     output:
         multiext("<masking>/pruning_profile_areas", ".csv", ".json"),
         **result("<masking>/pruning_profile"),
+        metrics=[
+            *plan.metrics.masked("<masking>/pruning_profile"),
+            *plan.metrics.masked("<masking>/pruning_profile_areas"),
+        ],
     params:
         given=given(
             *("model/", "bpe/", "text/", "seed", "importance", "ablation", "measured", "out")
         ),
         settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.own_search()],
+        more=lambda w: [
+            *plan.rerank_flags(),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 use rule ablation as training_profile with:
@@ -75,10 +84,15 @@ use rule ablation as training_profile with:
     output:
         multiext("<masking>/training_profile_heads", ".csv", ".json"),
         **result("<masking>/training_profile"),
+        metrics=plan.metrics.masked("<masking>/training_profile"),
     params:
         given=given("model/", "bpe/", "text/", "checkpoints", "out"),
         settings=plan.ablation_flags("sentences", "updates", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.own_search()],
+        more=lambda w: [
+            *plan.rerank_flags(),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 use rule masking as mask_feed_forward with:
@@ -90,18 +104,28 @@ use rule masking as mask_feed_forward with:
         own="<masking>/units.csv",
     output:
         **result("<masking>/ffn"),
+        metrics=plan.metrics.masked("<masking>/ffn"),
     params:
         script="scripts/masking.py",
         given=given("model/", "bpe/", "text/", "seed", "own", "out"),
-        more=["--scope", "ffn", *plan.own_search()],
+        more=lambda w: [
+            *("--scope", "ffn"),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 use rule mask_feed_forward as mask_layers with:
     """Translate without single layers of one model, and without more and more of them."""
     output:
         **result("<masking>/layers"),
+        metrics=plan.metrics.masked("<masking>/layers"),
     params:
-        more=["--scope", "layers", *plan.own_search()],
+        more=lambda w: [
+            *("--scope", "layers"),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
 
 
 rule share_speed:

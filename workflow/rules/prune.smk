@@ -83,6 +83,7 @@ use rule masking as untuned_masking with:
         gates=plan.pruning.gates_heads_from,
     output:
         **result("<masking>/untuned_masking"),
+        metrics=plan.metrics.masked("<masking>/untuned_masking"),
     params:
         given=given("model/", "bpe/", "text/", "seed", "importance", "gates", "out"),
         settings=plan.untuned_flags,

@@ -1,6 +1,6 @@
 # Needs: <bpe> and <text>.
 # Makes: <trained>: model, curve, head masks, translations, scores; translations and scores of the
-#        pruned runs, in <pruned>, too.
+#        pruned runs, in <pruned>, too. <run>/metrics: scores of sentences by other metrics.
 
 
 rule train:
@@ -58,5 +58,27 @@ rule bleu:
     params:
         given=given("pair", "run", "seed", "translations", "references", "facts", "out"),
         settings=plan.score_flags,
+    shell:
+        RUN
+
+
+rule metric:
+    """Score one test set's translations by another metric, by an outside command or from files."""
+    input:
+        source="<text>/{test}.src",
+        reference="<text>/{test}.tgt",
+        translations="<run>/translations/{test}.txt",
+        facts="<run>/translations/{test}.json",
+    output:
+        **result("<run>/metrics/{metric}/{test}"),
+    threads: needs.threads("decode")
+    resources:
+        **needs.translating(),
+    params:
+        given=given(
+            *("pair", "run", "seed", "test", "metric", "source", "reference"),
+            *("translations", "facts", "out"),
+        ),
+        settings=plan.metrics.flags,
     shell:
         RUN

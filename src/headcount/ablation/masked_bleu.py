@@ -6,7 +6,7 @@ All masks of a test set go through one search, so that batches stay full.
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,13 @@ from headcount.base.files import read_json, write_result
 from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.metrics import MetricSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
 from headcount.model.units import UnitTransformer
 from headcount.scoring.bootstrap import Difference, compare_systems
+from headcount.scoring.segments import compare_by_metrics
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -48,6 +50,7 @@ class Masked(ABC):
 
     grid: HeadGrid
     metric = "bleu"  # column of the score
+    others: Mapping[str, MetricSettings] = {}  # more metrics, by their columns
 
     @abstractmethod
     def compare(self, test: Any, sets: Iterable[Heads], samples: int = 1000) -> Differences:
@@ -58,10 +61,20 @@ class Masked(ABC):
         """Return sizes of the test sets and settings that shape the scores, for the record."""
 
     def write(
-        self, out: Path, columns: Sequence[str], rows: list[list[Any]], facts: dict[str, Any]
+        self,
+        out: Path,
+        columns: Sequence[str],
+        rows: Callable[[str], list[list[Any]]],
+        facts: dict[str, Any],
     ) -> None:
-        """Write rows as CSV, and `facts` as JSON beside it."""
-        write_result(out, score_columns(columns, self.metric), rows, facts)
+        """Write rows of every metric as CSV, and `facts` as JSON beside it.
+
+        `rows`: function of the metric. Other metrics have `<name>.<metric>.csv` beside `out`.
+        """
+        write_result(out, score_columns(columns, self.metric), rows(self.metric), facts)
+        for metric in self.others:
+            path = out.with_name(f"{out.stem}.{metric}.csv")
+            write_result(path, score_columns(columns, metric), rows(metric), facts)
 
 
 def score_columns(columns: Sequence[str], metric: str) -> list[str]:
@@ -84,22 +97,29 @@ def write_points(
     origin: dict[str, Any],
 ) -> None:
     """Write scores with the heads of each point masked as CSV, and `Masked.facts` beside it."""
-    rows = [row for name in tests for row in point_rows(masked.grid, name, points, scores[name])]
+
+    def rows(metric: str) -> list[list[Any]]:
+        by_test = (point_rows(masked.grid, name, points, scores[name], metric) for name in tests)
+        return [row for rows in by_test for row in rows]
+
     facts = masked.facts(tests, [point.heads for point in points])
     masked.write(out, columns, rows, facts | {"provenance": origin})
 
 
 def point_rows(
-    grid: HeadGrid, test: str, points: Iterable[Point], scores: Differences
+    grid: HeadGrid, test: str, points: Iterable[Point], scores: Differences, metric: str
 ) -> list[list[Any]]:
-    """Return a row for each point: test set, the point's cells, then `SCORE_COLUMNS`."""
+    """Return a row for each point: test set, the point's cells, then `SCORE_COLUMNS`.
+
+    `metric`: one of the `others` of the differences, or the metric of `Masked`.
+    """
     names = [head.name() for head in grid.heads()]
     rows = []
     for cells, heads in points:
-        score = scores[heads]
+        score = scores[heads].by(metric)
         masked = (len(heads), " ".join(names[place] for place in heads))
         change = (score.delta, score.low, score.high, score.p_value, score.signature)
-        rows.append([test, *cells, *masked, score.bleu, *change])
+        rows.append([test, *cells, *masked, score.score, *change])
     return rows
 
 
@@ -130,6 +150,9 @@ class Translator(Masked):
         with tqdm(total=len(sets) * len(sources), unit="sentence", disable=None) as bar:
             lines = list(self.translations(sources, sets, bar.update).values())
         scores = compare_systems(lines[0], lines, targets, self.language, samples)
+        if self.others:
+            others = compare_by_metrics(self.others, sources, lines, targets, samples)
+            scores = [replace(score, others=o) for score, o in zip(scores, others, strict=True)]
         return dict(zip(sets, scores, strict=True))
 
     def facts(self, tests: Mapping[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
@@ -214,6 +237,7 @@ class MaskedInputs(Inputs):
     pair: PairFolder
     text: Path
     decode: DecodeSettings
+    metrics: Mapping[str, MetricSettings] = field(default_factory=dict, hash=False)
 
     def files(self, tests: Iterable[str]) -> list[Path]:
         return [*super().files(tests), *self.pair.files()]
@@ -222,7 +246,9 @@ class MaskedInputs(Inputs):
         """Return the model. Raises UserError if it was trained on another `pair`."""
         self.model.check(self.pair)
         model = self.model.load(self.decode.device)
-        return MaskedModel(model, *self.pair.segmenters(), self.decode)
+        masked = MaskedModel(model, *self.pair.segmenters(), self.decode)
+        masked.others = self.metrics
+        return masked
 
     def languages(self) -> tuple[str, str]:
         facts = self.pair.segmentation()
@@ -237,7 +263,9 @@ class MaskedModel(Translator):
         self.grid, self.language = model.grid, tgt.language
 
     def of_units(self) -> "MaskedModel":
-        return MaskedModel(UnitTransformer.of(self.model), self.src, self.tgt, self.decode)
+        whole = MaskedModel(UnitTransformer.of(self.model), self.src, self.tgt, self.decode)
+        whole.others = self.others
+        return whole
 
     def search(self) -> dict[str, Any]:
         return self.decode.model_dump(include={"beam", "length_penalty"})

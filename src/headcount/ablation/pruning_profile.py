@@ -1,6 +1,7 @@
 """BLEU as more and more heads of one model are pruned: in several orders, and as it trained."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,19 @@ def write_curves(
         scores[filled] = masked.compare(tests[name], sets)
     if means is not None:
         set_means(masked.model, None)
-    rows = []
-    for curve in curves:
-        rows += point_rows(masked.grid, name, curve.points(), scores[curve.filled])
+
+    def rows(metric: str) -> list[list[Any]]:
+        of_curves = (
+            point_rows(masked.grid, name, curve.points(), scores[curve.filled], metric)
+            for curve in curves
+        )
+        return [row for rows in of_curves for row in rows]
+
     sets = [heads for curve in curves for heads in curve.sets]
     facts = masked.facts(tests, sets) | {"provenance": origin}
     masked.write(out, COLUMNS, rows, facts)
-    areas = area_rows(name, curves, scores)
-    write_result(out.with_name(f"{out.stem}_areas.csv"), AREA_COLUMNS, areas, facts)
+    areas = partial(area_rows, name, curves, scores)
+    masked.write(out.with_name(f"{out.stem}_areas.csv"), AREA_COLUMNS, areas, facts)
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
@@ -144,26 +150,30 @@ def write_training_profile(
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     ((name, test),) = tests.items()
     grid = masked.grid
-    rows, heads, sets = [], [], []
+    scored, heads, sets = [], [], []
     for update in checkpoints:
         copy_weights(masked.model, weights[update])
         values = measure_importance(masked.model, text, importance)
         order = least_important(range(grid.size), for_ranking(values, grid, settings))
         steps = step_sets(order, settings.steps)
         points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
-        scores = masked.compare(test, steps)
-        rows += [[update, *row] for row in point_rows(grid, name, points, scores)]
+        scored.append((update, points, masked.compare(test, steps)))
         by_head = head_rows(grid.heads(), {"importance": values})
         heads += [[update, *row] for row in by_head]
         sets += steps
+
+    def rows(metric: str) -> list[list[Any]]:
+        of_updates = ((u, point_rows(grid, name, *of, metric)) for u, *of in scored)
+        return [[update, *row] for update, rows in of_updates for row in rows]
+
     facts = masked.facts(tests, sets) | {"provenance": origin}
-    write_result(out, TRAINING_COLUMNS, rows, facts)
+    masked.write(out, TRAINING_COLUMNS, rows, facts)
     of_heads = out.with_name(f"{out.stem}_heads.csv")
     write_result(of_heads, ("update", *HEAD_COLUMNS), heads, facts)
 
 
 def area_rows(
-    test: str, curves: Sequence[Curve], scores: Mapping[bool, Differences]
+    test: str, curves: Sequence[Curve], scores: Mapping[bool, Differences], metric: str
 ) -> list[list[Any]]:
     """Return the cells of `AREA_COLUMNS`, a row for each order of each scope.
 
@@ -172,12 +182,15 @@ def area_rows(
     resamples draw orders as well as sentences. Orders over all heads are compared with importance,
     the two self-attentions with cross-attention: `delta` is the area minus that of `reference_run`
     (empty for these two themselves), its interval and p by paired bootstrap. `scores`:
-    differences from no mask of curves that are not filled, and of filled ones.
+    differences from no mask of curves that are not filled, and of filled ones. `metric`: as
+    `point_rows` takes it.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:
         if len(curve.sets) > 1:
-            heights = np.stack([scores[curve.filled][heads].scores for heads in curve.sets])
+            heights = np.stack(
+                [scores[curve.filled][heads].by(metric).scores for heads in curve.sets]
+            )
             area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
             areas.setdefault((curve.scope, curve.order), []).append(area)
     means = {}

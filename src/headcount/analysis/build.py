@@ -9,7 +9,7 @@ from headcount.analysis.captions import describe
 from headcount.analysis.figures.render import draw
 from headcount.analysis.figures.style import write_figure
 from headcount.analysis.frames import Data
-from headcount.analysis.inputs import INPUTS, file_flag, files_in
+from headcount.analysis.inputs import BLEU, INPUTS, file_flag, files_in
 from headcount.analysis.outputs import Chapter, Output
 from headcount.analysis.writer import write_table
 from headcount.base.command import Flags
@@ -22,6 +22,8 @@ def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
     for kind in chapter.kinds:
         description = INPUTS[kind].describe()
         parser.add_argument(file_flag(kind), nargs="*", default=[], type=Path, help=description)
+    description = "metric of the scores, with a table or figure of its own"
+    parser.add_argument("--metric", default=BLEU, help=description)
     description = "folder of the results; tables and figures have a folder each in it"
     parser.add_argument("--out", required=True, type=Path, help=description)
     for section in chapter.sections.values():
@@ -39,7 +41,7 @@ def write_chapter(chapter: Chapter, args: Flags) -> None:
     # Times change with the machine, and their rule lists none.
     inputs = [path for kind in files.keys() - {"benchmarks"} for path in files[kind]]
     origin = args.origin(inputs, modules=given.modules, **settings)
-    write_outputs(given, Data(files, settings), args.out, origin)
+    write_outputs(given, Data(files, settings, args.metric), args.out, origin)
 
 
 def write_outputs(chapter: Chapter, data: Data, folder: Path, origin: dict[str, Any]) -> None:

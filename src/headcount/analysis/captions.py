@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.analysis import read_beside
 from headcount.analysis.collapse import collapses
 from headcount.analysis.frames import Data, Facts, FrameOf, Settings
-from headcount.analysis.outputs import Output
+from headcount.analysis.outputs import Output, shown_metric
 from headcount.analysis.scores import BOOTSTRAP, SEEDS
 from headcount.analysis.writer import Text
 
@@ -84,6 +84,12 @@ def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
         f"{model.grid.size} heads, {model.norm}-norm.",
         f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}.",
     ]
+
+
+@note
+def metric(output: Output) -> str:
+    """Return the name of the metric of an output."""
+    return shown_metric(output.metric)
 
 
 @note

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from headcount.analysis.inputs import INPUTS
+from headcount.analysis.inputs import BLEU, INPUTS, Input
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.runs import Run, read_run
@@ -45,8 +45,14 @@ class FrameOf:
 class Data:
     """Files of one experiment by kind, see `INPUTS`, and sections of its settings by name."""
 
-    def __init__(self, files: Mapping[str, list[Path]], settings: Mapping[str, Section]):
-        self._files, self.settings = files, settings
+    def __init__(
+        self,
+        files: Mapping[str, list[Path]],
+        settings: Mapping[str, Section],
+        metric: str = BLEU,
+    ):
+        """`metric`: of the files of scores."""
+        self._files, self.settings, self.metric = files, settings, metric
         self._results: dict[Any, Any] = {}
 
     def files(self, kind: str) -> list[Path]:
@@ -60,20 +66,21 @@ class Data:
         other JSON files a list of mappings with pair, run and seed. Other files stay paths.
         """
         if kind not in self._results:
-            self._results[kind] = _read(kind, self.files(kind))
+            self._results[kind] = _read(INPUTS[kind], self.metric, self.files(kind))
         return self._results[kind]
 
     def call(self, function: Callable, given: Mapping[str, Any] | None = None) -> Any:
         """Return what a function makes of the arguments that its parameters name.
 
-        A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, or annotated with
-        the function that makes its value. Calls without anything given are made once.
+        A parameter is one of `given`, a kind of `INPUTS`, `settings`, `data`, `metric`, or
+        annotated with the function that makes its value. Calls without anything given are made
+        once.
         """
         arguments = {k: value for k, value in (given or {}).items() if k in _parameters(function)}
         once = not arguments
         if once and function in self._results:
             return self._results[function]
-        own = {"settings": self.settings, "data": self}
+        own = {"settings": self.settings, "data": self, "metric": self.metric}
         for name, (default, maker) in _parameters(function).items():
             if name in arguments:
                 continue
@@ -108,8 +115,7 @@ def run_of(path: Path) -> tuple[str, str, int]:
     raise UserError(f"{path}: expected a file of a run, below <pair>/<run>/seed<k>/")
 
 
-def _read(kind: str, paths: list[Path]) -> Any:
-    given = INPUTS[kind]
+def _read(given: Input, metric: str, paths: list[Path]) -> Any:
     ends = {Path(name).suffix for name in given.names}
     if given.names == ("run.json",):
         return read_runs(paths)
@@ -117,9 +123,10 @@ def _read(kind: str, paths: list[Path]) -> Any:
         return paths
     if ends == {".json"}:
         return [dict(zip(RUN, run_of(path), strict=True)) | read_json(path) for path in paths]
+    given = given.of(metric)
     frame = read_csv(paths, given.columns, given.rows)
-    names, metric = {given.metric: "score"}, given.metric
-    return frame.rename(columns=names).assign(metric=metric) if metric else frame
+    names = {given.metric: "score"}
+    return frame.rename(columns=names).assign(metric=given.metric) if given.metric else frame
 
 
 def read_runs(paths: list[Path]) -> Runs:
@@ -173,11 +180,16 @@ def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
             )
 
 
-def with_paper(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Return our rows, then the paper's in the same columns, with the column `source`."""
+def with_paper(ours: pd.DataFrame, paper: pd.DataFrame, metric: str = BLEU) -> pd.DataFrame:
+    """Return our rows, then the paper's in the same columns, with the column `source`.
+
+    Scores by another `metric` than BLEU have no rows of a paper.
+    """
+    paper = paper if metric == BLEU else paper[:0]
     columns = [*ours.columns.drop("source", errors="ignore"), "source"]
     parts = [ours.assign(source="ours"), paper.assign(source="paper").reindex(columns=columns)]
     parts = [part.dropna(axis="columns", how="all") for part in parts if len(part)]
+    parts = parts or [ours]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
 
 

@@ -22,6 +22,8 @@ class _File(Section):
 _FILE = read_beside(__file__, _File)
 OWNERS = _FILE.owners  # descriptions of the pairs or runs that have files
 GROUPS = {name: tuple(kinds.split()) for name, kinds in _FILE.groups.items()}
+BLEU = "bleu"
+"""The metric of tables and figures that are made for other metrics, too."""
 OF_TRAINING = ("curves", "masks", "slopes")  # an imported model that is not trained has none
 
 
@@ -38,6 +40,16 @@ class Input(NamedTuple):
     columns: tuple[str, ...]
     rows: str = ""
     metric: str = ""
+    by_metric: str = ""
+
+    def of(self, metric: str) -> "Input":
+        """Return the files that another metric has in place of BLEU's; none if it has none."""
+        of_metrics = self.metric or self.by_metric or any("<metric>" in n for n in self.names)
+        if metric == BLEU or not of_metrics:
+            return self
+        names = tuple(self.by_metric.replace("<metric>", metric).split())
+        columns = tuple(metric if name == self.metric else name for name in self.columns)
+        return self._replace(names=names, columns=columns, metric=self.metric and metric)
 
     def describe(self) -> str:
         """Return a description for the help of a flag."""

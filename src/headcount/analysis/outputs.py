@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from headcount.analysis.inputs import without_groups
+from headcount.analysis.inputs import BLEU, without_groups
 from headcount.base.settings.decode import SavingsSettings
 from headcount.base.settings.heads import (
     AblationSettings,
@@ -72,6 +72,7 @@ class Output(Section):
     module: str  # of the function that makes its data
     declared: str = ""  # module beside the file of its declaration, if that is another one
     chapter: str  # the rule that makes it
+    metric: str = BLEU  # of its scores
     form: Literal["table", "figure", "numbers", "page"]
     title: str  # a few words; the caption says the rest
     function: str  # returns its data; see `frames.Data.call` for the function's parameters
@@ -123,11 +124,17 @@ class Output(Section):
 class Chapter(Section):
     """The outputs that one rule makes."""
 
-    name: str  # of its rule
+    name: str  # of its rule, for BLEU
+    metric: str = BLEU  # of its outputs
     title: str  # heading in the list of all outputs
     question: str  # section of the report for outputs that name no other
     sections: dict[str, type[Section]] = {}  # settings of its outputs; no two share a flag
     outputs: tuple[Output, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """Return the name of its rule."""
+        return self.name if self.metric == BLEU else f"{self.name}_by_{self.metric}"
 
     @property
     def runs(self) -> str:
@@ -182,6 +189,7 @@ ON_REQUEST = {"silver_agreement"}
 class _File(Section):
     """One file of declarations, with defaults of its entries.
 
+    `{metric}` stands for the metric. Entries with it are made for every metric of an experiment.
     An entry with `like` is completed from the entry of that name. One that is drawn is a figure,
     any other without a `form` a table. `<name> (figure)` is beside the table `<name>`.
     """
@@ -192,20 +200,23 @@ class _File(Section):
 
 
 @cache
-def chapters() -> tuple[Chapter, ...]:
-    """Return all chapters with their outputs: tables first, tables of papers before others."""
+def chapters(metric: str = BLEU) -> tuple[Chapter, ...]:
+    """Return all chapters with their outputs: tables first, tables of papers before others.
+
+    Chapters of another metric have its outputs in place of BLEU's, and no other outputs.
+    """
     outputs: dict[str, list[Output]] = {name: [] for name in _CHAPTERS}
-    for output in sorted(_declared(), key=_order):
+    for output in sorted(_declared(metric), key=_order):
         outputs[output.chapter].append(output)
-    return tuple(
-        Chapter(
-            name=name, title=title, question=question, sections=_SECTIONS.get(name, {})
-        ).model_copy(update={"outputs": tuple(outputs[name])})
-        for name, (title, question) in _CHAPTERS.items()
-    )
+    chapters = []
+    for name, (title, question) in _CHAPTERS.items():
+        known = {"name": name, "title": title, "question": question, "metric": metric}
+        chapter = Chapter(**known, sections=_SECTIONS.get(name, {}))
+        chapters.append(chapter.model_copy(update={"outputs": tuple(outputs[name])}))
+    return tuple(chapters)
 
 
-def _declared() -> Iterator[Output]:
+def _declared(metric: str) -> Iterator[Output]:
     files = {path: read_settings(path, _File) for path in sorted(_TABLES.rglob("*.yaml"))}
     entries: dict[str, dict[str, Any]] = {}
     for path, file in files.items():
@@ -218,7 +229,43 @@ def _declared() -> Iterator[Output]:
         name, _, figure = key.partition(" ")
         defaults = {"form": "figure" if "draw" in entry else "table", "beside": name * bool(figure)}
         defaults["question"] = _CHAPTERS[entry["chapter"]][1]
-        yield Output.model_validate(defaults | entry | {"name": name})
+        own = entry.get("metric", metric)
+        output = Output.model_validate(
+            _named(defaults | entry | {"name": name, "metric": own}, own)
+        )
+        if metric == BLEU:
+            yield output
+        elif own == metric and "{metric}" in str(entry):
+            yield _of_metric(output)
+
+
+def _named(entry: Any, metric: str) -> Any:
+    """Return an entry with a metric for `{metric}` and its column for `{score}`, also in keys."""
+    if isinstance(entry, str):
+        return entry.replace("{metric}", shown_metric(metric)).replace("{score}", metric)
+    if isinstance(entry, dict):
+        return {_named(key, metric): _named(value, metric) for key, value in entry.items()}
+    return [_named(value, metric) for value in entry] if isinstance(entry, list) else entry
+
+
+def shown_metric(metric: str) -> str:
+    """Return the name of a metric in text."""
+    return {BLEU: "BLEU"}.get(metric, metric)
+
+
+def _of_metric(output: Output) -> Output:
+    """Return an output of another metric than BLEU, in files of its own.
+
+    It has the column `score` in place of `bleu`, and nothing of a paper, which prints BLEU: without
+    the paper's rows it may be empty.
+    """
+    changed: dict[str, Any] = {"name": f"{output.name}_{output.metric}", "allow_empty": True}
+    changed["beside"] = f"{output.beside}_{output.metric}" if output.beside else ""
+    changed["csv"] = {old: new for old, new in output.csv.items() if BLEU not in new}
+    changed["notes"] = [text for text in output.notes if "paper" not in text]
+    if output.metric not in output.title:
+        changed["title"] = f"{output.title}: {output.metric}"
+    return output.model_copy(update=changed)
 
 
 def _completed(entry: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:

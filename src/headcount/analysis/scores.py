@@ -7,13 +7,19 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, Facts, grouped, run_of
+from headcount.analysis.inputs import BLEU
 from headcount.analysis.stats import paired_t
 from headcount.base.errors import UserError
 from headcount.base.settings.section import parse_pair
 from headcount.data.lines import clean_lines
-from headcount.scoring.bootstrap import judge_systems, resample_bleu
+from headcount.scoring.bootstrap import (
+    SEED,
+    bleu_signature,
+    judge_scores,
+    resample_bleu,
+    resample_means,
+)
 
-MAIN = "bleu"  # the metric of the paired bootstrap
 COLUMNS = [*RUN, "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "source_truncated", "hit_max_length"]
 DRAWS = "range of draws"
@@ -30,8 +36,14 @@ def score_frame(scores: Facts) -> pd.DataFrame:
 
 
 def main_scores(scores: Facts) -> pd.DataFrame:
-    """Return the rows of `score_frame` whose metric is `MAIN`, with a new index."""
-    return score_frame(scores).query("metric == @MAIN").reset_index(drop=True)
+    """Return the rows of `score_frame` by the first metric of the files, with a new index."""
+    table = score_frame(scores)
+    return table[table["metric"] == main_metric(table)].reset_index(drop=True)
+
+
+def main_metric(table: pd.DataFrame) -> str:
+    """Return the first metric of a table, which stands in the place of BLEU; without one BLEU."""
+    return next(iter(table.get("metric", [])), BLEU)
 
 
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:
@@ -39,7 +51,8 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
 
     The column `reference_run` of `wanted` names the run of the same pair and seed whose score is
     subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
-    resamples. Raises UserError for a missing text.
+    resamples. `translations` may be CSVs of their sentences' scores, by another metric than BLEU.
+    Raises UserError for a missing text.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -48,12 +61,12 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
     for (pair, test), rows in wanted.groupby(["pair", "test_set"], sort=False):
         systems = pd.concat([rows["reference_run"], rows["run"]]), pd.concat([rows["seed"]] * 2)
         keys = list(dict.fromkeys(zip(*systems, strict=True)))
-        lines = [_read(texts, (pair, *key, test)) for key in keys]
-        targets, language = _read(texts, (pair, test)), parse_pair(pair).tgt
-        scores = dict(zip(keys, resample_bleu(lines, targets, language), strict=True))
+        systems = [_found(texts, (pair, *key, test)) for key in keys]
+        resampled, signature = _resample(systems, _found(texts, (pair, test)), pair)
+        scores = dict(zip(keys, resampled, strict=True))
         for row in rows.itertuples():
             both = scores[row.reference_run, row.seed], [scores[row.run, row.seed]]
-            (result,) = judge_systems(*both, targets, language)
+            (result,) = judge_scores(*both, signature)
             cells[row.Index] = (
                 result.delta,
                 result.low,
@@ -65,11 +78,21 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
     return wanted.join(differences.astype(dict.fromkeys(DIFFERENCE[:-1], float)))
 
 
-def _read(texts: dict[tuple, Path], key: tuple) -> list[str]:
+def _resample(systems: list[Path], references: Path, pair: str) -> tuple[np.ndarray, str]:
+    """Return scores of systems on a test set and on resamples, and their signature."""
+    targets, language = list(clean_lines(references)), parse_pair(pair).tgt
+    if systems[0].suffix == ".csv":
+        scores = [pd.read_csv(path)["score"].to_numpy() for path in systems]
+        return resample_means(scores), f"{systems[0].parent.name}|mean|bs:1000|seed:{SEED}"
+    lines = [list(clean_lines(path)) for path in systems]
+    return resample_bleu(lines, targets, language), bleu_signature(targets, language)
+
+
+def _found(texts: dict[tuple, Path], key: tuple) -> Path:
     if key not in texts:
         text = ", ".join(map(str, key))
         raise UserError(f"comparison: expected a text of {text}, found none; translate it first")
-    return list(clean_lines(texts[key]))
+    return texts[key]
 
 
 def with_baseline(scores: Facts, translations: list[Path], references: list[Path]) -> pd.DataFrame:

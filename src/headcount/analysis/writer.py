@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import grouped
+from headcount.analysis.inputs import BLEU
 from headcount.analysis.outputs import Output
 from headcount.analysis.stats import ALPHA
 from headcount.base.errors import UserError
@@ -162,6 +163,8 @@ def write_table(
 def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
     """Write the CSV of an output: see `Output.csv` and `Output.csv_columns`."""
     chosen = frame[output.csv_columns or list(frame)]
+    if output.metric != BLEU and output.metric not in output.csv.values():
+        chosen = chosen.assign(metric=output.metric)
     write_csv(chosen.rename(columns=output.csv), folder / f"{output.name}.csv")
 
 

@@ -19,6 +19,7 @@ from headcount.base.ending import run
 from headcount.base.files import check_apart, sha256
 from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.metrics import read_metrics
 from headcount.base.settings.section import Section
 
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "jieba", "pandas",
@@ -53,6 +54,8 @@ _SHARED: dict[str, dict[str, Any]] = dict([
     flag("--mask", "masked heads: addresses such as enc_self.0.3, or files: a heads.csv with gates,"
          " a text that lists heads", nargs="+", default=[]),
     path("--text", "folder of the pair's text"),
+    flag("--metrics", "metrics beside BLEU by name, each with command and scale, as JSON",
+         type=read_metrics, default={}),
     flag("--seed", "seed of all random draws", type=int),
     path("--importance", "importance.csv of the model, which ranks its heads"),
     path("--kept", "heads.csv of the gates run"),
@@ -80,7 +83,7 @@ TRAINING = ("--bpe", "--seed", "--state", "--save-seconds", "--run")
 """Flags of all scripts that train a model."""
 WORDS = ("--pretokenised", "--unsegmented-scripts")
 """Flags of all scripts that cut plain text into words."""
-MASKING = ("--model", "--bpe", "--text")
+MASKING = ("--model", "--bpe", "--text", "--metrics")
 """Flags of all scripts that translate with heads of one model masked."""
 CLEANED = ("--src-lang", "--tgt-lang", "--train-src", "--train-tgt", "--dev-src", "--dev-tgt")
 """Flags of all scripts that cut cleaned text into subwords."""

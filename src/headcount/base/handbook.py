@@ -33,7 +33,9 @@ def _tables(model: type[BaseModel]) -> Iterator[tuple[str, str, list[list[str]]]
         place, node = waiting.pop(0)
         for option in schema.options(node):
             below = [(place, option.get("items"))]
-            below += [(f"{place}.<name>".lstrip("."), option.get("additionalProperties"))]
+            named = option.get("patternProperties", {}).values()
+            named = [option.get("additionalProperties"), *named]
+            below += [(f"{place}.<name>".lstrip("."), value) for value in named]
             if "properties" in option and option["title"] not in seen:
                 seen.add(option["title"])
                 yield place, option["description"], list(_rows(schema, option))

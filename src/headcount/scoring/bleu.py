@@ -126,7 +126,7 @@ def score_files(
         )
     rows = []
     for test, hypotheses, target, about in zip(tests, translations, targets, facts, strict=True):
-        search = _search_of(hypotheses, about)
+        search = search_of(hypotheses, about)
         texts = list(clean_lines(hypotheses)), list(clean_lines(target))
         scores = score_corpus(*texts, tokeniser.language)
         scores.append(tokenised_bleu(*texts, tokeniser.split))
@@ -161,7 +161,7 @@ def _script(path: Path) -> str:
     return max(scripts, key=scripts.__getitem__)
 
 
-def _search_of(translations: Path, about: Path) -> dict[str, Any]:
+def search_of(translations: Path, about: Path) -> dict[str, Any]:
     """Return the search settings of translations. Raises UserError unless facts describe them."""
     with reading(about, "scripts/translate.py"):
         known = read_json(about)

@@ -1,6 +1,6 @@
 """Scores of many systems beside one baseline, with intervals of the difference."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,13 +15,18 @@ _BLOCK = 1000  # resamples that are in memory at once
 class Difference:
     """A system against the baseline, by paired bootstrap over sentences."""
 
-    bleu: float  # of the system, points, or its accuracy, percent
+    score: float  # of the system, points
     delta: float  # system − baseline, points, negative is worse
     low: float  # 95 % interval of delta
     high: float
     p_value: float  # as sacreBLEU defines it, near a one-sided p, see `p_value`
     signature: str
     scores: np.ndarray = field(repr=False, compare=False)  # on the test set, then on each resample
+    others: Mapping[str, "Difference"] = field(default_factory=dict, repr=False, compare=False)
+
+    def by(self, metric: str) -> "Difference":
+        """Return the difference by one of the `others`, or this one."""
+        return self.others.get(metric, self)
 
 
 def compare_systems(
@@ -34,17 +39,15 @@ def compare_systems(
     give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
     """
     scores = resample_bleu([baseline, *systems], targets, language, samples)
-    return judge_systems(scores[0], scores[1:], targets, language)
+    return judge_scores(scores[0], scores[1:], bleu_signature(targets, language, samples))
 
 
-def judge_systems(
-    baseline: np.ndarray, systems: Sequence[np.ndarray], targets: Lines, language: str
-) -> list[Difference]:
-    """Compare every system with the baseline, from their rows of `resample_bleu`."""
+def bleu_signature(targets: Lines, language: str, samples: int = 1000) -> str:
+    """Return sacreBLEU's signature of differences by `resample_bleu`."""
     signature = bleu_metric(language, reference_streams(targets[:1])).get_signature()
     signature.update("seed", SEED)
-    signature.update("bs", len(baseline) - 1)
-    return judge_scores(baseline, systems, str(signature))
+    signature.update("bs", samples)
+    return str(signature)
 
 
 def judge_scores(
@@ -85,19 +88,22 @@ def resample_bleu(
 
 
 def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> list[Difference]:
-    """Compare the accuracy of classifiers with that of the first one, see `resample_accuracy`."""
-    scores = resample_accuracy(correct, samples)
+    """Compare the accuracy, in percent, of classifiers with that of the first one.
+
+    `correct`: 1 for each example that a system gets right, else 0.
+    """
+    scores = resample_means([100 * right for right in correct], samples)
     return judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
 
 
-def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
-    """Return percent right of every system on the test set, then on resamples.
+def resample_means(scores: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
+    """Return the mean score of every system on the test set, then on resamples.
 
-    `correct`: 1 for each example that a system gets right, else 0. Returns [systems, 1 + samples].
+    `scores`: of every example, by each system. Returns [systems, 1 + samples].
     """
-    right = np.stack(correct, axis=1)  # [examples, systems]
-    blocks = [np.ones((1, len(right))), *resamples(len(right), samples)]
-    return np.concatenate([times @ right for times in blocks]).T * 100 / len(right)
+    values = np.stack(scores, axis=1)  # [examples, systems]
+    blocks = [np.ones((1, len(values))), *resamples(len(values), samples)]
+    return np.concatenate([times @ values for times in blocks]).T / len(values)
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:

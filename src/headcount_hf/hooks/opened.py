@@ -45,10 +45,10 @@ def open_inputs(args: Flags, decode: DecodeSettings) -> tuple[Inputs, dict[str, 
     """Return a model with text to translate, and facts for the record."""
     if not is_hooked(args.model):
         _check_flags(args, (), _names(SEARCHED))
-        return MaskedInputs(*open_model(args, decode.threads), args.text, decode), {}
+        return MaskedInputs(*open_model(args, decode.threads), args.text, decode, args.metrics), {}
     keys = sorted(decode.model_fields_set - GenerateSettings.model_fields.keys())
     ours = [f"--{key.replace('_', '-')}" for key in keys]
-    _check_flags(args, ("--src-lang", "--tgt-lang"), ("--bpe", *ours))
+    _check_flags(args, ("--src-lang", "--tgt-lang"), ("--bpe", "--metrics", *ours))
     generate = from_flags(args, GenerateSettings)
     pair = f"{args.src_lang}-{args.tgt_lang}"
     inputs, facts = _open_hooked(args, generate.threads, pair, generate)

@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from headcount.analysis import read_beside
-from headcount.analysis.inputs import OF_TRAINING
+from headcount.analysis.inputs import BLEU, OF_TRAINING
 from headcount.analysis.outputs import FORMS, SHOWN, Output, chapters
 from headcount.analysis.report import answers
 from headcount.analysis.writer import sides
@@ -22,14 +22,17 @@ _HERE = Path(__file__)
 _COMPANIONS = {"atlas.html": "Atlas of heads", "metrics.json": "Mean scores"}
 
 
-def write_report(titles: Mapping[Path, str], only: Collection[str], page: Path) -> None:
+def write_report(
+    titles: Mapping[Path, str], only: Collection[str], page: Path, metrics: Iterable[str] = ()
+) -> None:
     """Write one HTML file on the results in these folders, each under its title.
 
     `only` names the outputs to show, such as `tables/bleu.json`. If it is empty, the page shows all
-    that exist. Links to files are relative to the page. Raises UserError for an unknown output and
-    for a folder without any output.
+    that exist, of BLEU and then of `metrics`. Links to files are relative to the page. Raises
+    UserError for an unknown output and for a folder without any output.
     """
-    outputs = (item for chapter in chapters() for item in chapter.outputs if item.form in SHOWN)
+    made = (chapter for metric in (BLEU, *metrics) for chapter in chapters(metric))
+    outputs = (item for chapter in made for item in chapter.outputs if item.form in SHOWN)
     known = {item.files[-1]: item for item in outputs}
     if unknown := sorted(set(only).difference(known)):
         raise UserError(

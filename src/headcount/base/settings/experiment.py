@@ -20,6 +20,7 @@ from headcount.base.settings.heads import (
     MeasuresSettings,
     RolesSettings,
 )
+from headcount.base.settings.metrics import OWN, ExperimentMetric, MetricName
 from headcount.base.settings.pretrained import (
     ClassifiersSettings,
     ExperimentModel,
@@ -84,6 +85,8 @@ class Experiment(Section):
     needs its control, λ = 0."""
     train: TrainSettings = TrainSettings()
     decode: TranslateSettings = TranslateSettings()
+    metrics: dict[MetricName, ExperimentMetric] = {}
+    """Metrics beside BLEU, by names of one's own (keys below)."""
     importance: ImportanceSettings = ImportanceSettings()
     masking: MaskingSettings = MaskingSettings()
     ablation: AblationSettings = AblationSettings()
@@ -134,6 +137,8 @@ class Experiment(Section):
         yield f"decode.max_source: expected below {table}", self.decode.max_source >= table
         yield f"text.max_words: expected below {table}", self.text.max_words >= table
         yield "train.patience: expected 0 beside `pruned`", self.train.patience and self.pruned
+        taken = sorted({*self.metrics} & {*OWN})
+        yield f"metrics: {taken}: expected other names than {', '.join(OWN)}", taken
         yield from self._run_faults()
         yield from self._import_faults()
 

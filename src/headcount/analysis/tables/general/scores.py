@@ -17,15 +17,18 @@ _CUT |= {"hit_max_length": "translations at the limit on their length"}
 _FEW = 0.01  # of a test set; cutting fewer sentences is worth no warning
 
 
-def all_scores(scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
+def all_scores(
+    scores: Facts, pruned_scores: Facts, metric_scores: Facts, pruned_metric_scores: Facts
+) -> pd.DataFrame:
     """Return every score of every run, one a row."""
-    return of_runs.score_frame([*scores, *pruned_scores])
+    runs = [*scores, *pruned_scores, *metric_scores, *pruned_metric_scores]
+    return of_runs.score_frame(runs)
 
 
-def mean_scores(scores: Facts, pruned_scores: Facts, classifier_ablation: pd.DataFrame) -> dict:
+def mean_scores(all_scores: FrameOf[all_scores], classifier_ablation: pd.DataFrame) -> dict:
     """Return mean scores over seeds in points, nested by pair, run, test set and metric."""
     whole, nested = classifier_ablation.query("order == 'none'"), {}
-    table = pd.concat([all_scores(scores, pruned_scores), whole])
+    table = pd.concat([all_scores, whole])
     means = table.groupby(["pair", "run", "test_set", "metric"], sort=False)["score"].mean()
     for (pair, run, test, metric), score in means.items():
         tests = nested.setdefault(pair, {}).setdefault(run, {}).setdefault(test, {})
@@ -85,7 +88,7 @@ def _sizes(models_by_heads: Facts) -> pd.DataFrame:
 @note
 def cut_off(frame: pd.DataFrame) -> list[str]:
     """Return a warning for every run that cut off many sentences or translations of a test set."""
-    table = frame[frame["metric"] == of_runs.MAIN]
+    table = frame[frame["metric"] == of_runs.main_metric(frame)]
     shares = table[[*_CUT]].div(table["sentences"], axis=0)
     most = shares.groupby([table["pair"], table["run"]], sort=False).max().stack()
     return [

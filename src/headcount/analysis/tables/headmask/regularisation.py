@@ -5,7 +5,7 @@ import pandas as pd
 from headcount.analysis.captions import note
 from headcount.analysis.collapse import frequencies, with_updates
 from headcount.analysis.frames import BASE, RUN, Facts, FrameOf, Runs
-from headcount.analysis.scores import MAIN, main_scores
+from headcount.analysis.scores import main_metric, main_scores
 from headcount.analysis.stats import paired_t
 from headcount.analysis.tables.headmask.lock_in import history, locked_in, run_settings
 from headcount.base.settings.training_runs import VARIANTS
@@ -71,9 +71,9 @@ def _scores(scores: Facts) -> pd.DataFrame:
     table = main_scores(scores)
     groups = table.groupby(RUN, sort=False)["score"]
     complete = groups.size() == groups.size().groupby("pair").transform("max")
-    means = groups.mean()[complete].reset_index().assign(test_set=MEAN)
+    means = groups.mean()[complete].reset_index().assign(test_set=MEAN, metric=main_metric(table))
     both = pd.concat([means, table.sort_values("test_set", kind="stable")])
-    return both.assign(statistic=MAIN, value=both["score"])[[*_CELL, "seed", "value"]]
+    return both.assign(statistic=both["metric"], value=both["score"])[[*_CELL, "seed", "value"]]
 
 
 def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) -> pd.DataFrame:
@@ -81,7 +81,8 @@ def _compare(values: pd.DataFrame, runs: pd.DataFrame, references: list[str]) ->
     means = values.groupby(_CELL, sort=False, dropna=False)["value"].agg(value="mean", seeds="size")
     others = runs.melt(_NAME, references, "reference", "reference_run").dropna()
     other = values.rename(columns={"run": "reference_run", "value": "other"})
-    pairs = values[values["statistic"].isin(["dev_loss", MAIN])].merge(others, on=_NAME)
+    scores = values["test_set"].notna() & (values["test_set"] != DEV)
+    pairs = values[scores | (values["statistic"] == "dev_loss")].merge(others, on=_NAME)
     pairs = pairs.merge(other, on=["pair", "test_set", "statistic", "reference_run", "seed"])
     pairs = pairs[pairs["run"] != pairs["reference_run"]]
     pairs["delta"] = pairs["value"] - pairs["other"]
@@ -113,7 +114,7 @@ def optimum(table: FrameOf[regularisation]) -> list[str]:
 
 def by_share(table: FrameOf[regularisation], trained_runs: Runs) -> pd.DataFrame:
     """Return mean scores minus the baseline's. `series` is the way to mask, if the run does."""
-    means = table[(table["test_set"] == MEAN) & (table["statistic"] == MAIN)]
+    means = table[table["test_set"] == MEAN]
     base = means[(means["run"] == BASE) & means["reference"].isna()].assign(value=0.0)
     points = pd.concat([base, means[means["reference"] == "baseline"]], ignore_index=True)
     ways = {name: run.way if run.masks else None for name, run in trained_runs.items()}

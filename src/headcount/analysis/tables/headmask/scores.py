@@ -6,15 +6,21 @@ import numpy as np
 import pandas as pd
 
 from headcount.analysis.frames import BASE, FrameOf, with_paper
+from headcount.analysis.inputs import BLEU
 from headcount.analysis.published import headmask
-from headcount.analysis.scores import MAIN, t_tests, with_baseline
+from headcount.analysis.scores import main_metric, t_tests, with_baseline
 from headcount.base.files import read_json
 from headcount.base.settings.section import parse_pair
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TESTED = {"delta_low": "low_bootstrap", "delta_high": "high_bootstrap", "p": "p_bootstrap"}
-_MEANS = {"score": f"{MAIN}_mean", "score_sd": f"{MAIN}_sd", "delta": "delta_mean"}
-_MEANS |= {"delta_sd": "delta_sd", "t_low": "delta_low", "t_high": "delta_high", "t_p": "p_t"}
+_MEANS = {
+    "delta": "delta_mean",
+    "delta_sd": "delta_sd",
+    "t_low": "delta_low",
+    "t_high": "delta_high",
+    "t_p": "p_t",
+}
 
 
 def data_sets(counts: list[Path]) -> pd.DataFrame:
@@ -37,11 +43,13 @@ def scores(comparison: FrameOf[with_baseline], number: int) -> pd.DataFrame:
     first = comparison["pair"] == comparison["pair"].iloc[0]
     english = comparison["pair"].map(lambda pair: parse_pair(pair).tgt == "en")
     chosen = comparison[first if number == 2 else english == (number == 3)]
-    values = _long(chosen, {"score": MAIN, "delta": "delta"})
+    metric = main_metric(comparison)
+    values = _long(chosen, {"score": metric, "delta": "delta"})
     tests = _long(chosen.assign(signature=chosen["test_signature"]), _TESTED)
-    means = _long(t_tests(chosen, ["pair", "test_set", "run", "signature"]), _MEANS)
+    means = {"score": f"{metric}_mean", "score_sd": f"{metric}_sd"} | _MEANS
+    means = _long(t_tests(chosen, ["pair", "test_set", "run", "signature"]), means)
     ours = pd.concat([pd.concat([values, tests]).sort_index(kind="stable"), means])
-    table = with_paper(ours, _printed(number, chosen)).reindex(columns=COLUMNS)
+    table = with_paper(ours, _printed(number, chosen), metric).reindex(columns=COLUMNS)
     exact = table["pair"] + "/" + table["test_set"]
     own = exact.isin(exact[table["source"] == "ours"])
     place = exact.where(own, exact.groupby(_task(table)).transform("first"))
@@ -64,7 +72,7 @@ def _printed(number: int, chosen: pd.DataFrame) -> pd.DataFrame:
     base = printed.loc[printed["run"] == BASE, [*same, "score"]]
     rows = base.rename(columns={"score": "base"}).merge(printed, on=same)
     rows["delta"] = (rows["score"] - rows["base"]).round(2).where(rows["run"] != BASE)
-    return _long(rows.assign(signature=headmask.PAPER.metric), {"score": MAIN, "delta": "delta"})
+    return _long(rows.assign(signature=headmask.PAPER.metric), {"score": BLEU, "delta": "delta"})
 
 
 def _task(table: pd.DataFrame) -> pd.Series:

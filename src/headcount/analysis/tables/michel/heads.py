@@ -104,15 +104,9 @@ def units(masked_ffn: pd.DataFrame, masked_layers: pd.DataFrame) -> pd.DataFrame
 
 
 @note
-def metric(output: Output) -> str:
-    """Return the name of the score of a table."""
-    return {"bleu": "BLEU"}.get(output.csv["score"], output.csv["score"])
-
-
-@note
 def counted(output: Output) -> str:
     """Return the name of the things in a test set."""
-    return "sentences" if output.csv["score"] == "bleu" else "pairs"
+    return "pairs" if output.metric == "accuracy" else "sentences"
 
 
 @note

@@ -6,6 +6,7 @@ import pandas as pd
 from headcount.analysis import frames
 from headcount.analysis.captions import note
 from headcount.analysis.frames import HEAD, RUN, Facts, FrameOf, Runs, Settings
+from headcount.analysis.inputs import BLEU
 from headcount.analysis.published import michel
 from headcount.analysis.scores import main_scores
 from headcount.analysis.stats import ALPHA
@@ -80,9 +81,9 @@ def learnt_masks(frame: pd.DataFrame) -> str:
     )
 
 
-def drawn_curves(frame: pd.DataFrame, percent: bool = True) -> pd.DataFrame:
+def drawn_curves(frame: pd.DataFrame, percent: bool = True, metric: str = BLEU) -> pd.DataFrame:
     """Return our curves, then the paper's. `percent`: of the score `whole` with all heads."""
-    rows = frames.with_paper(frame, michel.curves().assign(run="paper"))
+    rows = frames.with_paper(frame, michel.curves().assign(run="paper"), metric)
     whole = rows["score"] - rows["delta"]
     unit = 100 / whole.where(whole > 0) if percent else 1
     ends = {side: unit * (whole + rows[f"delta_{side}"]).clip(lower=0) for side in ("low", "high")}
@@ -123,7 +124,7 @@ def pruning(
         for test, size in (run.get("sentences") or run["pairs"]).items()
     ]
     table = judged(points).merge(pd.DataFrame(sizes), how="left")
-    drawn = judged(michel.curves().reindex(columns=points.columns)).assign(metric="bleu")
+    drawn = judged(michel.curves().reindex(columns=points.columns)).assign(metric=BLEU)
     paper = pd.concat([drawn, michel.prunable()], ignore_index=True)
     return beside_paper(table.assign(metric=points["metric"].iloc[0]), paper)
 
@@ -136,7 +137,7 @@ def areas(
     Columns `cpr` and `cmd` are of `circuit_areas`.
     """
     ours = areas if len(areas) else classifier_areas.query("scope == 'all'")
-    metric = "bleu" if len(areas) else "accuracy"
+    metric = points["metric"].iloc[0]
     kept = 1 - points["heads_masked"] / points["scope_heads"]
     ours = ours.assign(metric=metric).merge(circuit_areas(points.assign(kept=kept)), "left")
     curves = michel.curves()
@@ -146,7 +147,7 @@ def areas(
     )
     circuits = circuit_areas(curves.assign(kept=1 - curves["percent"] / 100, seed=0, draw=0))
     paper = paper.rename("area").reset_index().merge(circuits.drop(columns="seed"))
-    return beside_paper(ours, paper.assign(metric="bleu"))
+    return beside_paper(ours, paper.assign(metric=BLEU))
 
 
 def circuit_areas(points: pd.DataFrame) -> pd.DataFrame:
@@ -227,7 +228,10 @@ def checkpoints(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def training(
-    points: FrameOf[checkpoints], training_heads: pd.DataFrame, settings: Settings
+    points: FrameOf[checkpoints],
+    training_heads: pd.DataFrame,
+    settings: Settings,
+    metric: str = BLEU,
 ) -> pd.DataFrame:
     """Return statistics of the profile and of the importance of every checkpoint.
 
@@ -245,7 +249,8 @@ def training(
         "{update}, found none; run scripts/training_profile.py again",
     )
     epochs = michel.training().groupby(["pair", "run", "update"], sort=False)
-    return frames.with_paper(table.drop(columns="_merge"), epochs.apply(_statistics).reset_index())
+    epochs = epochs.apply(_statistics).reset_index()
+    return frames.with_paper(table.drop(columns="_merge"), epochs, metric)
 
 
 def _of_importance(heads: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from headcount.analysis.frames import BASE, RUN, FrameOf, Settings, grouped, with_paper
 from headcount.analysis.published import voita
-from headcount.analysis.scores import over_seeds
+from headcount.analysis.scores import main_metric, over_seeds
 from headcount.analysis.stats import speedups
 from headcount.analysis.tables.voita import pruning
 from headcount.analysis.tables.voita.pruning import records
@@ -49,7 +49,7 @@ def encoder_points(runs: FrameOf[records]) -> pd.DataFrame:
     points = over_seeds(gates, ["pair", "test_set", "run", "lambda"], means=names)
     points = points.rename(columns={"scope_left": "heads_left"})
     points = points.sort_values("heads_left", ascending=False, kind="stable")
-    return with_paper(points, voita.table("figure7", "score"))
+    return with_paper(points, voita.table("figure7", "score"), main_metric(runs))
 
 
 def points_left(layers: FrameOf[pruning.layers], figure: str, by: list[str]) -> pd.DataFrame:

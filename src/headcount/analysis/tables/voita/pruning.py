@@ -9,7 +9,7 @@ from headcount.analysis import frames
 from headcount.analysis.captions import note, scored, setting
 from headcount.analysis.frames import BASE, HEAD, RUN, Facts, FrameOf, Runs, Settings
 from headcount.analysis.published import voita
-from headcount.analysis.scores import DIFFERENCE, compare, main_scores
+from headcount.analysis.scores import DIFFERENCE, compare, main_metric, main_scores
 from headcount.base.addresses import KINDS, SCOPES
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 
@@ -85,7 +85,7 @@ def updates(
 def scores(start_scores: Facts, pruned_scores: Facts) -> pd.DataFrame:
     """Return scores of pruned models and of the models that were pruned."""
     scores = main_scores([*start_scores, *pruned_scores])
-    return scores[[*RUN, "test_set", "score", "signature"]]
+    return scores[[*RUN, "test_set", "metric", "score", "signature"]]
 
 
 def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
@@ -131,7 +131,8 @@ def records(
     scores = scores.drop(columns="signature")
     table = models.merge(scores, "left", on=RUN)
     for name in ("start", "control"):
-        other = scores.rename(columns={"run": name, "score": f"{name}_score"})
+        other = scores[[*RUN, "test_set", "score"]]
+        other = other.rename(columns={"run": name, "score": f"{name}_score"})
         table = table.merge(other, "left", ["pair", name, "seed", "test_set"])
     frames.refuse(
         table[table["control_score"].isna()],
@@ -183,7 +184,7 @@ def few_heads(
     heads = printed["printed"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
     printed = printed.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.PAPER.metric)
     table = pd.concat([starts, models]).merge(scores, on=RUN)
-    return frames.with_paper(table.assign(printed=None), printed)
+    return frames.with_paper(table.assign(printed=None), printed, main_metric(table))
 
 
 def comparison(
