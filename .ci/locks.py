@@ -105,7 +105,7 @@ def check(root: Path) -> None:
 
 
 def _asked(root: Path) -> dict[str, list[str]]:
-    """What pyproject.toml asks for, under `run` and by extra, those that an extra names included."""
+    """What pyproject.toml asks for, under `run` and by extra. Extras of extras are included."""
     text = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     project, extras = text["project"], text["project"]["optional-dependencies"]
 
