@@ -1,11 +1,12 @@
 """Locks of everything that pip installs: written from pyproject.toml, checked, and how old it is.
 
     python .ci/locks.py write      # resolve anew; needs uv, keeps the versions locked so far
-    python .ci/locks.py check      # without network: every pin of pyproject.toml is locked, by hash
+    python .ci/locks.py check      # without network: locks, by hash, fit pyproject.toml's ranges
     python .ci/locks.py age        # ask the index when each locked file was uploaded
+    python .ci/locks.py lowest     # print the lowest versions that pyproject.toml allows
 
 Exit codes: 0 all is well; 2 a lock and pyproject.toml disagree, or a release is too fresh or not as
-locked; 3 the index or uv is not to be had. Nothing but Python is needed for `check` and `age`.
+locked; 3 the index or uv is not to be had. All but `write` need nothing but Python.
 """
 
 import argparse
@@ -22,14 +23,17 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 LOCKS = {
-    "run": "Everything that `pip install -e .` needs, but for torch and what only torch needs.",
+    "run": "What the extra `workflow` and the build need, but for torch and what only torch needs.",
     "test": "What the extra `test` needs beyond run.txt.",
     "extras": "What the other extras need beyond run.txt and test.txt.",
     "torch": "torch as the package index builds it, with NVIDIA's libraries; accelerate needs it.",
 }
-_INSTALLED = {"run": ("run", "torch"), "test": ("run", "torch", "test")}
+_VERSIONS = "versions.txt"  # of all locks, without hashes: constraints for torch and for extras
+_RUN = ("run", "torch")
+_INSTALLED = {"run": _RUN, "workflow": _RUN, "test": (*_RUN, "test")}
 _OF_TORCH = re.compile(r"(torch|accelerate|triton|(nvidia|cuda)-[a-z0-9-]+)==")
 _PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)")
+_BOUND = re.compile(r"(==|>=|<)([0-9][0-9a-z.]*)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
 _AGAIN = "run: python .ci/locks.py write"
 
@@ -82,43 +86,79 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def check(root: Path) -> None:
-    """Fails where two locks have one package, or pyproject.toml asks for what its lock has not."""
+    """Fails where two locks have one package, or pyproject.toml does not allow what is locked."""
     versions: dict[str, Locked] = {}
     for lock in LOCKS:
         for each in read_lock(root / "locks" / f"{lock}.txt"):
             if twice := versions.get(each.name):
                 raise Failure(2, f"{each.name} is in {twice.lock} and {each.lock}; {_AGAIN}")
             versions[each.name] = each
-    for lock, pins in _asked(root).items():
-        allowed = [f"{name}.txt" for name in _INSTALLED.get(lock, LOCKS)]
-        for name, version in pins:
-            have = versions.get(name)
-            if have is None or have.version != version or have.lock not in allowed:
+    for asker, entries in _asked(root).items():
+        allowed = [f"{name}.txt" for name in _INSTALLED.get(asker, LOCKS)]
+        for entry in entries:
+            have = versions.get(_package(entry))
+            if have is None or have.lock not in allowed or not _fits(have.version, entry):
                 told = f"{have.version} in locks/{have.lock}" if have else "no such package"
-                asks = f"pyproject.toml asks for {name}=={version}, locked is {told}"
-                raise Failure(2, f"{asks}; {_AGAIN}")
+                raise Failure(2, f"pyproject.toml asks for {entry}, locked is {told}; {_AGAIN}")
+    if (root / "locks" / _VERSIONS).read_text(encoding="utf-8") != _versions(root):
+        raise Failure(2, f"locks/{_VERSIONS} has other versions than the locks; {_AGAIN}")
 
 
-def _asked(root: Path) -> dict[str, list[tuple[str, str]]]:
-    """Names and versions that pyproject.toml asks for, under `run` and by extra."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    lists = {"run": [*project["project"]["dependencies"], *project["build-system"]["requires"]]}
-    lists |= project["project"]["optional-dependencies"]
-    return {name: [_parted(entry) for entry in entries] for name, entries in lists.items()}
+def _asked(root: Path) -> dict[str, list[str]]:
+    """What pyproject.toml asks for, under `run` and by extra. Extras of extras are included."""
+    text = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    project, extras = text["project"], text["project"]["optional-dependencies"]
+
+    def flat(entries: list[str]) -> Iterator[str]:
+        for entry in entries:
+            if _package(entry) == project["name"]:
+                for name in re.search(r"\[(.*)\]", entry)[1].split(","):
+                    yield from flat(extras[name])
+            else:
+                yield entry
+
+    lists = {"run": [*project["dependencies"], *text["build-system"]["requires"]], **extras}
+    return {name: list(flat(entries)) for name, entries in lists.items()}
 
 
-def _parted(entry: str) -> tuple[str, str]:
-    """Name and version of NAME==VERSION or NAME[EXTRA]==VERSION."""
-    name, _, version = entry.partition("==")
-    return re.sub(r"\[.*\]", "", name).lower().replace("_", "-").replace(".", "-"), version
+def _package(entry: str) -> str:
+    return re.match(r"[\w.-]+", entry)[0].lower().replace("_", "-").replace(".", "-")
+
+
+def _fits(version: str, entry: str) -> bool:
+    """Whether a version lies within the bounds of NAME>=LOWEST,<MAJOR or NAME==VERSION."""
+    have = _numbers(version)
+    tests = {"==": have.__eq__, ">=": have.__ge__, "<": have.__lt__}
+    return all(tests[sign](_numbers(bound)) for sign, bound in _BOUND.findall(entry))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Numbers of a release, to compare; 2.0 is 2."""
+    return tuple(map(int, re.findall(r"\d+", re.sub(r"(\.0)+$", "", version))))
+
+
+def lowest(root: Path) -> None:
+    """Print the lower bound of everything that pyproject.toml asks for, as pip's constraints."""
+    entries = {entry for entries in _asked(root).values() for entry in entries}
+    for entry in sorted(entries):
+        print(f"{_package(entry)}=={_BOUND.search(entry)[2]}")
+
+
+def _versions(root: Path) -> str:
+    """NAME==VERSION of all locks, without hashes."""
+    texts = [(root / "locks" / f"{lock}.txt").read_text(encoding="utf-8") for lock in LOCKS]
+    pins = [block.splitlines()[0].rstrip(" \\") for text in texts for block in _blocks(text)]
+    head = ["# All locked versions, without hashes.", "# Made by .ci/locks.py, not by hand."]
+    return "\n".join([*head, *sorted(pins), ""])
 
 
 def write(root: Path) -> None:
     """Resolve for every platform and Python that the project allows, and write the locks."""
     folder = root / "locks"
-    kept = "\n".join(_releases(path) for path in folder.glob("*.txt"))
+    kept = "\n".join(_releases(folder / f"{lock}.txt") for lock in LOCKS)
     every = _resolved(root, kept, "--all-extras")
-    asked = {"run": _resolved(root, every), "test": _resolved(root, every, "--extra", "test")}
+    extras = {"run": "workflow", "test": "test"}
+    asked = {lock: _resolved(root, every, "--extra", extra) for lock, extra in extras.items()}
     names = {lock: set(map(_name, _blocks(text))) for lock, text in asked.items()}
     parts: dict[str, list[str]] = {lock: [] for lock in LOCKS}
     for block in _blocks(every):
@@ -127,6 +167,7 @@ def write(root: Path) -> None:
     for lock, blocks in parts.items():
         head = [f"# {LOCKS[lock]}", "# Made by .ci/locks.py, not by hand."]
         (folder / f"{lock}.txt").write_text("\n".join([*head, *blocks, ""]), encoding="utf-8")
+    (folder / _VERSIONS).write_text(_versions(root), encoding="utf-8")
 
 
 def _releases(path: Path) -> str:
@@ -197,7 +238,7 @@ def _uploads(index: str, locked: Locked) -> dict[str, datetime]:
 def main() -> int:
     """Do what is asked; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=["write", "check", "age"])
+    parser.add_argument("step", choices=["write", "check", "age", "lowest"])
     parser.add_argument("--days", type=int, default=7, help="age below which a file is too fresh")
     parser.add_argument("--index", default="https://pypi.org", help="the package index to ask")
     args = parser.parse_args()
@@ -206,7 +247,7 @@ def main() -> int:
         if args.step == "age":
             age(root, args.index, args.days)
         else:
-            {"write": write, "check": check}[args.step](root)
+            {"write": write, "check": check, "lowest": lowest}[args.step](root)
     except Failure as fault:
         print(fault, file=sys.stderr)
         return fault.code

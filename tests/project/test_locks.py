@@ -1,17 +1,20 @@
 """Locks of the packages: complete, in step with pyproject.toml, old enough, and obeyed by pip."""
 
+import itertools
 import json
 import re
 import shutil
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr
+import tomllib
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from packaging.markers import Marker
+from packaging.requirements import Requirement
 from packaging.version import Version
 from published import served
 from script_runner import ROOT, run_file
@@ -19,11 +22,11 @@ from script_runner import ROOT, run_file
 FILES = ("run", "test", "extras", "torch")
 
 
-def locks(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Exit code and messages of the script, run in a folder by this process."""
-    with chdir(folder), redirect_stderr(StringIO()) as said:
+def locks(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and messages of the script, run in a folder by this process."""
+    with chdir(folder), redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as said:
         code = run_file(".ci/locks.py", arguments)
-    return code, said.getvalue()
+    return code, out.getvalue(), said.getvalue()
 
 
 def test_f56_every_package_is_pinned_with_hashes_and_pyproject_agrees():
@@ -57,9 +60,12 @@ def project(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        ("pyproject.toml", '"tqdm==4.70.1"', '"tqdm==4.70.2"', "tqdm==4.70.2, locked is 4.70.1"),
-        # What the tests need has to be where the README's test line looks.
-        ("pyproject.toml", "test = [", 'test = ["stanza==1.15.0",', "1.15.0 in locks/extras"),
+        ("pyproject.toml", "tqdm>=4.67,<5", "tqdm>=4.71,<5", "tqdm>=4.71,<5, locked is 4.70.1"),
+        ("pyproject.toml", "rich>=15.0,<16", "rich>=14.0,<15", "rich>=14.0,<15, locked is 15.0.0"),
+        # What a run and the tests need has to be where the README's lines look.
+        ("pyproject.toml", "report = [", 'report = ["jieba>=0.42.1",', "0.42.1 in locks/extras"),
+        ("pyproject.toml", "test = [", 'test = ["stanza>=1.15.0",', "1.15.0 in locks/extras"),
+        ("locks/versions.txt", "tqdm==4.70.1", "tqdm==4.70.0", "other versions than the locks"),
         ("locks/run.txt", "tqdm==4.70.1", "tqdm>=4.70.1", "found 'tqdm>=4.70.1"),
         ("locks/test.txt", "ruff==", "tqdm==", "tqdm is in run.txt and test.txt"),
         ("locks/torch.txt", "torch==2.13.0 \\\n", "torch==2.13.0\n# ", "found 'torch==2.13.0'"),
@@ -72,8 +78,36 @@ def test_f56_a_changed_or_unlocked_requirement_is_named(project, file, old, new,
     path.write_text(text.replace(old, new))
     if "# " in new:  # takes the hashes away, which are indented
         path.write_text(re.sub(r"(?m)(?<=^# )(    --hash.*\n)+", "\n", path.read_text()))
-    code, message = locks(project, "check")
+    code, _, message = locks(project, "check")
     assert code == 2 and words in message, message
+
+
+def test_every_requirement_has_a_lowest_version_and_ends_before_the_next_major_one():
+    """By the library `packaging`. Snakemake has one version, and calendar versions have no end."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    entries = map(Requirement, itertools.chain(project["dependencies"], *extras))
+    asked = {entry.name: entry for entry in entries if entry.name != "headcount"}
+    locked = read_versions((ROOT / "locks/versions.txt").read_text())
+    code, printed, _ = locks(ROOT, "lowest")
+    low = read_versions(printed)
+    assert code == 0 and low.keys() == {*asked, "setuptools"} and len(low) > 40
+    for name, entry in asked.items():
+        bounds = {bound.operator: Version(bound.version) for bound in entry.specifier}
+        assert locked[name] in entry.specifier
+        if name == "snakemake":
+            assert bounds == {"==": low[name]}
+        else:
+            assert bounds.pop(">=") == low[name]
+            assert bounds == (
+                {} if name == "regex" else {"<": Version(f"{locked[name].major + 1}")}
+            )
+
+
+def read_versions(text: str) -> dict[str, Version]:
+    """Names and versions in lines of NAME==VERSION, perhaps with a marker."""
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
+    return {name: Version(version) for name, version in pins}
 
 
 @pytest.fixture
@@ -98,7 +132,8 @@ def index(project):
 
 
 def aged(project: Path, index: SimpleNamespace) -> tuple[int, str]:
-    return locks(project, "age", "--index", index.address)
+    code, _, message = locks(project, "age", "--index", index.address)
+    return code, message
 
 
 def test_f56_a_release_that_is_too_fresh_or_gone_is_named(project, index):

@@ -112,7 +112,7 @@ GATE = [
     "python3 -m venv .venv",
     ". .venv/bin/activate",
     "pip install --require-hashes -r locks/run.txt -r locks/test.txt",
-    "pip install --no-build-isolation -e '.[test]'",
+    "pip install --no-build-isolation -c locks/versions.txt -e '.[test]'",
     "python -m pytest -n 2 --dist loadfile",
 ]
 """What brought this test here: .ci/run runs the README's second line."""
@@ -217,7 +217,7 @@ def test_flags_are_known(command, monkeypatch):
 def test_what_is_installed_exists(command):
     words = shlex.split(command)
     for before, name in itertools.pairwise(words):
-        if before == "-r":
+        if before in ("-r", "-c"):
             assert (ROOT / name).stat().st_size > 0
         elif before == "-e" and name != ".":
             project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -28,10 +28,13 @@ def test_f56_the_readme_begins_with_two_lines_that_install_from_the_locks():
     locked = "pip install --require-hashes -r locks/run.txt"
     run, test = (block.rstrip().split(" && ") for block in code_blocks()[:2])
     assert run[0] == test[0] == "python3 -m venv .venv"
-    assert run[2:4] == [locked, "pip install --no-build-isolation -e ."]
+    assert run[2:4] == [
+        locked,
+        "pip install --no-build-isolation -c locks/versions.txt -e '.[workflow]'",
+    ]
     assert test[2:4] == [
         f"{locked} -r locks/test.txt",
-        "pip install --no-build-isolation -e '.[test]'",
+        "pip install --no-build-isolation -c locks/versions.txt -e '.[test]'",
     ]
     assert (run[-1], test[-1]) == ("snakemake --cores all", "python -m pytest -n 2 --dist loadfile")
 

@@ -85,7 +85,7 @@ def test_f53_a_tokeniser_that_is_missing_names_the_extra(monkeypatch, language):
     assert {*SCORED_BY_EXTRA, "zh"} == set(BLEU._TOKENIZER_MAP)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [line for line in requires("sacrebleu") if f'extra == "{language}"' in line]
-    ours = {line.split("==")[0] for line in project["optional-dependencies"][language]}
+    ours = {re.match(r"[\w-]+", line)[0] for line in project["optional-dependencies"][language]}
     assert {re.match(r"[\w-]+", line)[0] for line in wanted} == ours
 
 

@@ -206,7 +206,7 @@ def test_auto_goes_on_in_the_format_that_it_was_begun_in(
 ):
     """Begun on a machine with or without AMX, taken up in update 4 on one of the other kind."""
     able = {"amx_bf16": here}
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able, raising=False)
     wide = run.model.model_copy(update={"d_model": 128, "heads": 4})
     short = {"updates": 5, "dev_interval": 2, "keep_updates": [], "precision": "auto"}
     auto = replace(run, model=wide, train=run.train.model_copy(update=short))

@@ -5,7 +5,10 @@ from typing import Any
 
 from pydantic import RootModel
 
+from headcount.base.errors import require_extra
 from headcount.base.settings.reader import read_settings
+
+require_extra("report", ("jinja2", "matplotlib", "scipy", "tabulate", "vl_convert"))
 
 
 def read_beside(module: str, content: Any = dict[str, Any]) -> Any:

@@ -1,8 +1,9 @@
 """Faults that are not bugs. A message says what was expected, what was found, where, what to do."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -66,3 +67,18 @@ def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
     except ImportError as fault:
         message = f"{wanted}: expected the package {name} ({fault}); {remedy}"
         raise EnvironmentFault(message) from fault
+
+
+def install(extra: str) -> str:
+    """Return the advice to install an extra: of the clone, or of an installed wheel."""
+    in_clone = (Path(__file__).resolve().parents[3] / "pyproject.toml").exists()
+    project = "-e '.{}'" if in_clone else "'headcount{}'"
+    return f"run: pip install {project.format(f'[{extra}]')}"
+
+
+def require_extra(extra: str, packages: Iterable[str]) -> None:
+    """Raise EnvironmentFault if one of these packages is missing. They are not imported."""
+    for name in packages:
+        if find_spec(name) is None:
+            lack = f"expected the package {name}, found none"
+            raise EnvironmentFault(f"{extra}: {lack}; {install(extra)}")

@@ -3,7 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import EnvironmentFault, UserError, lacks_memory, optional_package
+from headcount.base.errors import (
+    EnvironmentFault,
+    UserError,
+    install,
+    lacks_memory,
+    optional_package,
+)
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.settings.data import SpellingSettings
 from headcount.data.text import read_clean
@@ -14,7 +20,7 @@ RESOURCES = "1.15.0"
 """Release of stanza's models, whose checksums stanza verifies."""
 _AT_ONCE = 100  # sentences
 _DAMAGED = (OSError, ValueError, RuntimeError, EOFError)  # missing or incomplete models
-_REMEDY = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
+_REMEDY = f"{install('parse')}, or name a treebank that exists under roles.trees"
 
 
 def parse_text(

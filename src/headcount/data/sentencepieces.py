@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from headcount.base.errors import UserError, optional_package
+from headcount.base.errors import UserError, install, optional_package
 from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import AnySegmenter, Normalise, is_punctuation, protect, restore
@@ -20,7 +20,7 @@ MARKS = "marks"
 
 _UNKNOWN = "<unk>"  # no vocabulary has it among its pieces of text
 _SPACES = ("▁", "Ġ")  # signs of a space, in a SentencePiece model and in one of bytes
-_REMEDY = "run: pip install -e '.[pretrained]'"
+_REMEDY = install("pretrained")
 
 Placed = tuple[str, int]
 """A piece, and the position in its line where it begins, in characters."""

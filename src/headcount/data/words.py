@@ -11,7 +11,7 @@ from typing import Any
 
 import regex
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, install
 from headcount.base.settings.data import LetterSettings, SpellingSettings, two_letters
 from headcount.data.vocabulary import SPECIALS, Vocabulary
 
@@ -176,7 +176,7 @@ def uses_jieba(language: str, pretokenised: bool, unsegmented_scripts: str) -> b
     """Return True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault without jieba."""
     uses = unsegmented_scripts == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
-        advice = "pip install -e '.[zh]', or take characters"
+        advice = f"{install('zh')}, or take characters"
         raise EnvironmentFault(f"bpe.unsegmented_scripts: jieba is not installed; {advice}")
     return uses
 

@@ -3,8 +3,9 @@
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import torch
 
@@ -74,10 +75,15 @@ def use_threads(threads: int) -> None:
         libc.mallopt(top_pad, 64 << 20)
 
 
+def _capabilities() -> Mapping[str, Any]:
+    """Return the CPU's instruction sets. An old torch lists none, so `auto` is fp32 there."""
+    return getattr(torch.cpu, "get_capabilities", dict)()
+
+
 def warn_of_slow_format(precision: str, device: torch.device) -> None:
     """Warn on standard error if bf16 is to be used on a CPU without bf16 arithmetic."""
-    able = torch.cpu.get_capabilities()
-    if precision == "bf16" and device.type == "cpu" and not any(map(able.get, _BF16)):
+    able = _capabilities()
+    if precision == "bf16" and device.type == "cpu" and able and not any(map(able.get, _BF16)):
         warning = "this CPU has no bf16 arithmetic, so bf16 is many times slower than fp32"
         print(f"precision: {warning}", file=sys.stderr, flush=True)
 
@@ -89,7 +95,7 @@ def pick_format(wanted: str, device: torch.device, width: int) -> str:
     if device.type == "cuda":
         least = _GPU_WIDTH if torch.cuda.get_device_capability(device) >= (8, 0) else None
     else:
-        able = torch.cpu.get_capabilities()
+        able = _capabilities()
         least = next((least for name, least in _WIDTHS.items() if able.get(name)), None)
     return "bf16" if least and width >= least else "fp32"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from headcount.base.errors import EnvironmentFault, UserError, reading
+from headcount.base.errors import EnvironmentFault, UserError, install, reading
 from headcount.base.files import read_json, sha256
 from headcount.base.settings.data import (
     SCORED_BY_CHARACTERS,
@@ -93,8 +93,7 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
             raise
         reason = str(fault).strip().splitlines()[0].rstrip(".")
         raise EnvironmentFault(
-            f"target language {language!r}: no tokeniser for BLEU ({reason}); run: "
-            f"pip install -e '.[{code}]'"
+            f"target language {language!r}: no tokeniser for BLEU ({reason}); {install(code)}"
         ) from None
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.base.errors import EnvironmentFault, UserError, optional_package
+from headcount.base.errors import EnvironmentFault, UserError, install, optional_package
 from headcount.base.settings.decode import FP32, DecodeSettings, TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
@@ -59,7 +59,7 @@ def load_ctranslate2() -> ModuleType:
     """Return the package. Raises EnvironmentFault with the line that installs it."""
     if _is_narrow():
         os.environ.setdefault("CT2_USE_MKL", "1")
-    return optional_package("ctranslate2", "CTranslate2 models", "run: pip install -e '.[export]'")
+    return optional_package("ctranslate2", "CTranslate2 models", install("export"))
 
 
 def load_for(compute_type: str, device: str = "cpu") -> ModuleType:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
-from headcount.base.errors import UserError
+from headcount.base.errors import UserError, install, optional_package
 from headcount.base.files import read_json, sha256, write_result
 from headcount.base.folders import CODES, DESCRIPTION, SEGMENTATION, VOCABULARIES
 from headcount.base.folders import WEIGHTS as OUR_WEIGHTS
@@ -90,6 +89,7 @@ def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str,
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
         return mean, "", ""
+    stats = optional_package("scipy.stats", "intervals of speed", install("report"))
     low, high = np.exp(stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs)))
     return mean, float(low), float(high)
 

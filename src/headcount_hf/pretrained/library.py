@@ -11,7 +11,7 @@ import safetensors
 import torch
 from torch import nn
 
-from headcount.base.errors import UserError, optional_package
+from headcount.base.errors import UserError, install, optional_package
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.data.fetching.models import RECORD
 from headcount_hf.pretrained.families import CONFIG
@@ -37,7 +37,7 @@ SEQ2SEQ = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
 
 def of_hugging_face(package: str, kind: Kind) -> Any:
     """Return one of their packages. Raises EnvironmentFault where it is missing."""
-    theirs = optional_package(package, f"{kind.name}s", f"run: pip install -e '.[{kind.extra}]'")
+    theirs = optional_package(package, f"{kind.name}s", install(kind.extra))
     if package == "transformers":
         theirs.utils.logging.disable_progress_bar()
     return theirs

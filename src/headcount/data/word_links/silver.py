@@ -11,13 +11,13 @@ from typing import Any
 
 import regex
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, install
 from headcount.base.files import write_json
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.word_links.links import read_linked
 
 COMMAND = "eflomal-align"
-_REMEDY = "run: pip install -e '.[align]', which needs a C compiler"
+_REMEDY = f"{install('align')}, which needs a C compiler"
 _EDGES = regex.compile(r"^[\p{P}\p{S}]+|[\p{P}\p{S}]+$")
 
 Texts = Sequence[Path]  # source and target, cleaned
