@@ -155,7 +155,7 @@ def qualities(
         judged = compare_systems(translations[whole], systems, targets, target.language)
         for place, own in zip(places, judged, strict=True):
             chrf = score_corpus(translations[place], targets, target.language)[1].score
-            rows[place] = [texts[0].stem, own.bleu, own.delta, own.low, own.high, own.p_value]
+            rows[place] = [texts[0].stem, own.score, own.delta, own.low, own.high, own.p_value]
             rows[place] += [own.signature, chrf]
     return rows
 
