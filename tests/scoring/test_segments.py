@@ -2,10 +2,10 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from letter_overlap import COMMAND
 from script_runner import run_script
 
 from headcount.base.errors import UserError
@@ -15,8 +15,6 @@ from headcount.scoring.bleu import SEARCH
 from headcount.scoring.segments import compare_by_metrics, read_segments, run_metric
 
 LINES = ["one", "two", "three"]
-OVERLAP = f"{sys.executable} {Path(__file__).parents[1] / 'helpers/letter_overlap.py'}"
-COMMAND = OVERLAP + " {translations} {references} {scores}"
 
 
 def write(tmp_path, text):
