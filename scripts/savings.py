@@ -11,7 +11,7 @@ from headcount_hf.export.savings import write_savings
 
 
 @script(
-    *("--bpe", "--source"),
+    *("--bpe", "--source", "--metrics"),
     path("--reference", "translations of the source"),
     flag("--runs", "names of the runs, the whole model first", nargs="+"),
     path("--models", "a model's folder for each run", nargs="+"),
@@ -25,4 +25,4 @@ def main(args: Flags, savings: SavingsSettings, decode: DecodeSettings) -> None:
     pair, texts = PairFolder(args.bpe), (args.source, args.reference)
     files = [file for model in models.values() for file in model.files]
     origin = args.origin(files, pair.files(TRAINING), texts)
-    write_savings(models, pair, texts, savings, decode, args.out, origin)
+    write_savings(models, pair, texts, savings, decode, args.out, origin, args.metrics)

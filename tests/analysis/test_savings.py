@@ -28,7 +28,7 @@ def measured(seed: int = 1, slower: float = 1.0) -> pd.DataFrame:
         for size in (1, 4, 8)
         for repeat in (1, 2)
     ]  # fmt: skip
-    rest = {"delta_high": 1.0, "bleu": 30.0, "chrf": 50.0, "sentences": 4, "parameters": 7}
+    rest = {"delta_high": 1.0, "score": 30.0, "chrf": 50.0, "sentences": 4, "parameters": 7}
     rest |= {"multiply_adds": 5, "weight_bytes": 4, "memory_bytes": 3, "pair": "p", "test_set": "t"}
     return pd.DataFrame(rows).assign(run="savings", seed=seed, **rest)
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 from learnt_model import LEARNT, learnt
+from letter_overlap import COMMAND
 from script_runner import run_script
 from small_run import segment
 
@@ -41,6 +42,7 @@ def measured(tmp_path_factory):
     models = ["--runs", "baseline", "less", "--models", whole.path, folder / "small"]
     how = ["--savings-compute-types", '["float32", "int8"]', "--savings-repeats", 2]
     how += ["--savings-sentences", 4, "--savings-batch-sizes", "[1, 4]", "--beam", 2]
+    how += ["--metrics", json.dumps({"letters": {"command": COMMAND, "scale": 100}})]
     given = ["--bpe", bpe, *texts, *models, *how, "--out", folder / "savings.csv"]
     assert run_script("savings", given) == 0
     return folder, pd.read_csv(folder / "savings.csv")
@@ -79,13 +81,16 @@ def test_a_smaller_model_has_less_of_everything_that_its_parts_count(measured):
     assert (first.loc["less"] < first.loc["baseline"]).all()
 
 
-def test_losses_are_to_the_whole_model_in_the_same_program(measured):
-    _, rows = measured
+@pytest.mark.parametrize("metric", ["bleu", "letters"])
+def test_losses_are_to_the_whole_model_in_the_same_program(measured, metric):
+    folder, rows = measured
+    if metric != "bleu":
+        rows = pd.read_csv(folder / f"savings.{metric}.csv")
     whole = rows[rows["model"] == "baseline"]
-    assert whole["bleu"].to_numpy() == pytest.approx(100)
+    assert whole[metric].to_numpy() == pytest.approx(100)
     assert (whole["delta"] == 0).all()
     less = rows[rows["model"] == "less"]
-    assert less["delta"].to_numpy() == pytest.approx(less["bleu"].to_numpy() - 100)
+    assert less["delta"].to_numpy() == pytest.approx(less[metric].to_numpy() - 100)
     assert (less["delta_low"] <= less["delta"]).all() and (less["delta"] < 0).all()
 
 

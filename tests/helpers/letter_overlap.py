@@ -4,6 +4,8 @@ import csv
 import sys
 from collections import Counter
 
+COMMAND = f"{sys.executable} {__file__} {{translations}} {{references}} {{scores}}"
+
 
 def overlap(one: str, other: str) -> float:
     pairs = [Counter(zip(text, text[1:], strict=False)) for text in (one, other)]

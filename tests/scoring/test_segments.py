@@ -2,18 +2,19 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from letter_overlap import COMMAND
+from script_runner import run_script
 
 from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_json
 from headcount.base.settings.metrics import MetricSettings, read_metrics
+from headcount.scoring.bleu import SEARCH
 from headcount.scoring.segments import compare_by_metrics, read_segments, run_metric
 
 LINES = ["one", "two", "three"]
-OVERLAP = f"{sys.executable} {Path(__file__).parents[1] / 'helpers/letter_overlap.py'}"
-COMMAND = OVERLAP + " {translations} {references} {scores}"
 
 
 def write(tmp_path, text):
@@ -99,3 +100,37 @@ def test_differences_have_the_resamples_of_bleu():
 def test_settings_of_a_metric_are_checked(metric):
     with pytest.raises(UserError, match="--metrics"):
         read_metrics(f'{{"letters": {metric}}}')
+
+
+def test_the_script_scores_a_run_from_a_file(tmp_path, capsys):
+    texts = {"source": ["s"] * 3, "reference": ["r\tother"] * 3, "translations": LINES}
+    files = {name: tmp_path / f"{name}.txt" for name in texts}
+    for name, path in files.items():
+        path.write_text("".join(f"{line}\n" for line in texts[name]))
+    facts = dict.fromkeys(SEARCH, 1) | {"engine": "e", "sha256": sha256(files["translations"])}
+    files |= {
+        "facts": tmp_path / "facts.json",
+        "scores": tmp_path / "scores",
+        "out": tmp_path / "m.csv",
+    }
+    write_json(files["facts"], facts)
+    write(tmp_path, json.dumps({"any": comet(LINES, 0.25)}))
+    known = {
+        "pair": "a.en-xx",
+        "run": "baseline",
+        "seed": 2,
+        "test": "t",
+        "metric": "COMET",
+        **files,
+    }
+    flags = [word for name, value in known.items() for word in (f"--{name}", value)]
+    assert run_script("metric", [*flags, "--scale", 100, "--sha256", sha256(files["scores"])]) == 0
+    assert files["out"].read_text() == "sentence,score\n1,25.0\n2,50.0\n3,75.0\n"
+    made = read_json(tmp_path / "m.json")
+    (row,) = made["scores"]
+    assert (made["seed"], row["metric"], row["test_set"], row["score"]) == (2, "COMET", "t", 50)
+    assert row["signature"] == "COMET|mean|scale:100" and row["beam"] == 1
+    assert str(files["scores"]) in made["provenance"]["inputs"]
+    assert run_script("metric", [*flags, "--sha256", "0" * 64]) == 2
+    assert run_script("metric", [*flags, "--command", COMMAND]) == 2
+    assert "changed since the job was planned" in capsys.readouterr().err

@@ -37,9 +37,10 @@ class Outputs:
         return [chapter for chapter in made if chapter.outputs]
 
     def _of(self, kind: Input, metric: str) -> Input:
-        """Return the files of a metric. One without a command does not score masked models."""
-        unscored = kind.folder == "masking" and metric not in (BLEU, *self._plan.metrics.of_masks)
-        return kind._replace(names=()) if unscored and kind.by_metric else kind.of(metric)
+        """Return the files of a metric. One with files only scores translations that are kept."""
+        kept = not kind.by_metric or kind.by_metric.startswith("metrics/")
+        scored = kept or metric in (BLEU, *self._plan.metrics.of_masks)
+        return kind.of(metric) if scored else kind._replace(names=())
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Return the files of every kind that a chapter reads."""

@@ -110,7 +110,12 @@ use rule share_speed as savings with:
         models=plan.pruning.saving_models,
     output:
         **result("<results>/prune/{pair}/savings/seed{seed}/savings"),
+        metrics=plan.metrics.masked("<results>/prune/{pair}/savings/seed{seed}/savings"),
     params:
         given=given("models/", "bpe/", "source", "reference", "out"),
-        settings=[*plan.savings_flags(), *plan.own_search()],
+        settings=lambda w: [
+            *plan.savings_flags(),
+            *plan.own_search(),
+            *plan.metrics.masked_flags(),
+        ],
         more=["--runs", *plan.pruning.saving()],

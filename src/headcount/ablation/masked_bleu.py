@@ -67,14 +67,24 @@ class Masked(ABC):
         rows: Callable[[str], list[list[Any]]],
         facts: dict[str, Any],
     ) -> None:
-        """Write rows of every metric as CSV, and `facts` as JSON beside it.
+        """Write rows of every metric, see `write_by_metric`."""
+        write_by_metric(out, columns, [self.metric, *self.others], rows, facts)
 
-        `rows`: function of the metric. Other metrics have `<name>.<metric>.csv` beside `out`.
-        """
-        write_result(out, score_columns(columns, self.metric), rows(self.metric), facts)
-        for metric in self.others:
-            path = out.with_name(f"{out.stem}.{metric}.csv")
-            write_result(path, score_columns(columns, metric), rows(metric), facts)
+
+def write_by_metric(
+    out: Path,
+    columns: Sequence[str],
+    metrics: Sequence[str],
+    rows: Callable[[str], list[list[Any]]],
+    facts: dict[str, Any],
+) -> None:
+    """Write rows of every metric as CSV, and `facts` as JSON beside it.
+
+    `rows`: function of the metric. All but the first have `<name>.<metric>.csv` beside `out`.
+    """
+    for number, metric in enumerate(metrics):
+        path = out.with_name(f"{out.stem}.{metric}.csv") if number else out
+        write_result(path, score_columns(columns, metric), rows(metric), facts)
 
 
 def score_columns(columns: Sequence[str], metric: str) -> list[str]:

@@ -4,16 +4,18 @@ import multiprocessing
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headcount.ablation.masked_bleu import write_by_metric
 from headcount.base.errors import UserError
-from headcount.base.files import write_result
 from headcount.base.multiply_adds import Lengths, multiply_adds
 from headcount.base.settings.decode import FP32, DecodeSettings, SavingsSettings, TranslateSettings
+from headcount.base.settings.metrics import MetricSettings
 from headcount.data.batches import Ids
 from headcount.data.lines import clean_lines
 from headcount.data.text import read_clean
@@ -21,7 +23,8 @@ from headcount.deployment.speed import cut_batches, read_sources, time_in_turns
 from headcount.model.machine import use_threads
 from headcount.model.transformer import parameter_count
 from headcount.scoring.bleu import score_corpus
-from headcount.scoring.bootstrap import compare_systems
+from headcount.scoring.bootstrap import Difference, compare_systems
+from headcount.scoring.segments import compare_by_metrics
 from headcount.search.translation import Search, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -83,31 +86,41 @@ def write_savings(
     decode: DecodeSettings,
     out: Path,
     origin: dict[str, Any],
+    metrics: Mapping[str, MetricSettings],
 ) -> None:
     """Measure models by run, the whole one first, and write one measurement of time a row as CSV.
 
     BLEU is of the test set `texts`. Its difference is to the whole model in the same program in
     float32. All programs search on the CPU, with the same beam, and without length penalty, whose
-    formulas differ.
+    formulas differ. Other `metrics` have files of their own, see `write_by_metric`.
     """
     sizes, sources = settings.batch_sizes, _read(pair, settings, decode)
     contestants = enter(models, pair, sources, settings, decode)
     lengths = Lengths(*pair.read("train").lengths.mean(axis=1))
     searches = [own.open() for own in contestants]
     cells = [[*own.size(lengths), own.memory(sources, settings)] for own in contestants]
-    for row, more in zip(cells, qualities(contestants, searches, texts), strict=True):
-        row += more
+    found = qualities(contestants, searches, texts, metrics)
     works = [
         [((n, size), partial(_translate, search, cut_batches(sources, size))) for size in sizes]
         for n, search in enumerate(searches)
     ]
-    rows = [
-        [contestants[n].name, *contestants[n].program, *cells[n], size, turn, len(sources), seconds]
-        for (n, size), turn, _, seconds in time_in_turns(works, settings.repeats)
-    ]
+    times = list(time_in_turns(works, settings.repeats))
+
+    def rows(metric: str) -> list[list[Any]]:
+        scores = [[texts[0].stem, *_cells(own.by(metric)), chrf] for own, chrf in found]
+        models = [(own.name, *own.program) for own in contestants]
+        return [
+            [*models[n], *cells[n], *scores[n], size, turn, len(sources), seconds]
+            for (n, size), turn, _, seconds in times
+        ]
+
     facts = {"beam": decode.beam, "length_penalty": 0.0, "device": "cpu"}
     facts |= {"threads": settings.threads, "sentences": len(sources), "test_set": texts[0].stem}
-    write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
+    write_by_metric(out, COLUMNS, ["bleu", *metrics], rows, {**facts, "provenance": origin})
+
+
+def _cells(own: Difference) -> list[Any]:
+    return [own.score, own.delta, own.low, own.high, own.p_value, own.signature]
 
 
 def _read(pair: PairFolder, settings: SavingsSettings, decode: DecodeSettings) -> list[Ids]:
@@ -141,23 +154,27 @@ def enter(
 
 
 def qualities(
-    contestants: Sequence[Contestant], searches: Sequence[Search], texts: tuple[Path, Path]
-) -> list[list[Any]]:
-    """Return the name of the test set, BLEU with its difference, and chrF, of every contestant."""
+    contestants: Sequence[Contestant],
+    searches: Sequence[Search],
+    texts: tuple[Path, Path],
+    metrics: Mapping[str, MetricSettings],
+) -> list[tuple[Difference, float]]:
+    """Return the difference by BLEU and other metrics, and chrF, of every contestant."""
     lines, target = read_clean(texts[0]), searches[0].sides[1]
     targets = [target.normalise(line) for line in clean_lines(texts[1])]
     translations = [translate_lines(search, lines, place=str(texts[0]))[0] for search in searches]
-    rows: list[list[Any]] = [[] for _ in contestants]
+    found: dict[int, tuple[Difference, float]] = {}
     for engine in dict.fromkeys(own.settings.engine for own in contestants):
         places = [n for n, own in enumerate(contestants) if own.settings.engine == engine]
         whole = next(n for n in places if contestants[n].settings.compute_type == FP32)
         systems = [translations[n] for n in places]
         judged = compare_systems(translations[whole], systems, targets, target.language)
-        for place, own in zip(places, judged, strict=True):
+        both = [translations[whole], *systems]
+        _, *others = compare_by_metrics(metrics, lines, both, targets, 1000)
+        for place, own, other in zip(places, judged, others, strict=True):
             chrf = score_corpus(translations[place], targets, target.language)[1].score
-            rows[place] = [texts[0].stem, own.score, own.delta, own.low, own.high, own.p_value]
-            rows[place] += [own.signature, chrf]
-    return rows
+            found[place] = replace(own, others=other), chrf
+    return [found[place] for place in range(len(contestants))]
 
 
 def _translate(search: Search, batches: list[list[Ids]]) -> None:

@@ -13,7 +13,7 @@ _PLACES = {way: place for place, way in enumerate(_WAYS.values())} | {"everythin
 _MODEL = ["pair", "test_set", "way", "run", "compute_type"]
 _TURN = ["pair", "seed", "program", "batch_size", "repeat"]
 _MEANS = ["parameters", "multiply_adds", "weight_bytes", "memory_bytes"]
-_MEANS += ["bleu", "delta", "delta_low", "delta_high", "chrf"]
+_MEANS += ["score", "delta", "delta_low", "delta_high", "chrf"]
 
 
 def points(savings: pd.DataFrame, smaller_runs: Runs) -> pd.DataFrame:
