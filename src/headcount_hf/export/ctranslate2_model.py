@@ -1,8 +1,11 @@
 """Our model as a CTranslate2 model, the same function, and search by CTranslate2 in place of ours.
 
 CTranslate2 wants one head count per side, and at least one head. Zero rows in W_Q, W_K and W_V and
-zero columns in W_O fill layers up that have fewer. It gives as many hypotheses as the beam is wide,
-and our length penalty decides among them. For other differences see docs/guides/export.md.
+zero columns in W_O fill layers up that have fewer. Feed-forward layers may differ in width. Zero
+units fill them up to a multiple of 16, because int8 on GPUs needs multiples of 4.
+
+CTranslate2 gives as many hypotheses as the beam is wide, and our length penalty decides among them.
+For other differences see docs/guides/export.md.
 
 On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
 products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
@@ -45,6 +48,7 @@ FIRST_OF_LAST = (-1, 1)
 _PATIENCE = 1.5
 """Hypotheses that must end before a sentence is finished, as a multiple of the beam. Our search
 continues while another hypothesis may win, so that 1 would miss some."""
+_MULTIPLE = 16  # of feed-forward units
 _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
@@ -84,8 +88,22 @@ def load_for(compute_type: str, device: str = "cpu") -> ModuleType:
 def export_shape(model: Transformer) -> tuple[int, int, int]:
     """Return heads of every encoder layer and every decoder layer, and positions, of an export."""
     counts = model.grid.counts
-    decoder = max(1, *counts["dec_self"], *counts["dec_enc"])
-    return max(1, *counts["enc_self"]), decoder, model.settings.position_table or POSITIONS
+    decoder = max((1, *counts["dec_self"], *counts["dec_enc"]))
+    return max((1, *counts["enc_self"])), decoder, model.settings.position_table or POSITIONS
+
+
+def check_layers(model: Transformer) -> None:
+    """Raise UserError unless both sides have a layer, which other programs expect."""
+    found = len(model.encoder), len(model.decoder)
+    if 0 in found:
+        sides = f"found {found[0]} in the encoder and {found[1]} in the decoder"
+        raise UserError(f"model: expected a layer on both sides, {sides}; take --to headcount")
+
+
+def zero_units(model: Transformer) -> int:
+    """Return the number of feed-forward units that an export adds as zeros."""
+    widths = [width for layers in model.settings.ffn_widths.values() for width in layers]
+    return sum(map(_filled_up, widths)) - sum(widths)
 
 
 def export(
@@ -98,8 +116,10 @@ def export(
     """Write a folder in fp32 that `ctranslate2.Translator` loads. Its pieces have no EOS.
 
     `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
+    Raises UserError for a model without layers on one side.
     """
     specs, settings = load_ctranslate2().specs, model.settings
+    check_layers(model)
     shape = {
         "pre_norm": settings.norm == "pre",
         "head_dim": settings.head_width,
@@ -148,8 +168,11 @@ def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: in
         if isinstance(layer, DecoderLayer):
             _fill_attention(into.attention, layer.cross, layer.around_cross, heads)
         inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
-        for linear, ours in ((into.ffn.linear_0, inner), (into.ffn.linear_1, outer)):
-            linear.weight, linear.bias = ours.weight, ours.bias
+        missing = _filled_up(len(inner.bias)) - len(inner.bias)
+        into.ffn.linear_0.weight = _with_zero_rows(inner.weight, missing)
+        into.ffn.linear_0.bias = _with_zero_rows(inner.bias, missing)
+        into.ffn.linear_1.weight = _with_zero_rows(outer.weight.T, missing).T.contiguous()
+        into.ffn.linear_1.bias = outer.bias
         _fill_norm(into.ffn.layer_norm, layer.around_feed_forward.norm)
 
 
@@ -164,6 +187,11 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, 
     spec.linear[-1].weight = _with_zero_rows(attention.output.weight.T, missing).T.contiguous()
     spec.linear[-1].bias = attention.output.bias
     _fill_norm(spec.layer_norm, around.norm)
+
+
+def _filled_up(width: int) -> int:
+    """Return the number of feed-forward units of a layer there: a multiple, and not 0."""
+    return _MULTIPLE * max(1, -(-width // _MULTIPLE))
 
 
 def _with_zero_rows(block: Tensor, rows: int) -> Tensor:
