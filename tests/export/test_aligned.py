@@ -40,18 +40,22 @@ def piece_counts(segmenter, pieces) -> list[int]:
     return [end - start for start, end in zip(starts, [*starts[1:], len(pieces)], strict=True)]
 
 
-def test_ctranslate2_links_words_as_this_project_does(root, tmp_path):
-    """Its own translations, by the mean of the two heads in the model with heads masked."""
+@pytest.mark.parametrize(
+    ("gone", "aligned", "here"),
+    # Head 0 of layer 1 is gone, and head 3 has its place; head 1 of layer 0 keeps its place.
+    [([], HEADS, ["dec_enc.1.0", "dec_enc.0.1", "dec_enc.1.1"]),
+     (["dec_layer.0"], HEADS[::2], ["dec_enc.0.0", "dec_enc.0.1"])],
+)  # fmt: skip
+def test_ctranslate2_links_words_as_this_project_does(root, tmp_path, gone, aligned, here):
+    """Its own translations, by the mean of the two heads in the model with units masked."""
     import ctranslate2
 
     out = tmp_path / "out"
-    assert export(root, out, "--mask", *MASK, "--alignment", *HEADS) == 0
+    assert export(root, out, "--mask", *MASK, *gone, "--alignment", *aligned) == 0
     listed = json.loads((out / "alignment_heads.json").read_text())
-    # Head 0 of layer 1 is gone, and head 3 has its place; head 1 of layer 0 keeps its place.
-    assert listed["heads"] == ["dec_enc.1.0", "dec_enc.0.1", "dec_enc.1.1"]
-    assert listed["original_heads"] == HEADS
+    assert (listed["heads"], listed["original_heads"]) == (here, aligned)
     translator = ctranslate2.Translator(str(out), compute_type="float32")
-    what = Deployed.open(ModelFolder(root / "model"), PairFolder(root / "bpe"), MASK)
+    what = Deployed.open(ModelFolder(root / "model"), PairFolder(root / "bpe"), [*MASK, *gone])
     src, tgt = what.pair.segmenters()
     found = []
     for line in read_clean(root / "text/dev.src")[:6]:
@@ -61,7 +65,7 @@ def test_ctranslate2_links_words_as_this_project_does(root, tmp_path):
         theirs, translation = torch.tensor(result.attention[0]), result.hypotheses[0]
         ids = src.vocabulary.ids(pieces), tgt.vocabulary.ids(translation)
         # Heads 3 and 1 of layer 1, where head 0 is gone.
-        ours = all_weights(what.model, *ids)["dec_enc", 1][[2, 0]].mean(0)
+        ours = all_weights(what.model, *ids)["dec_enc", 1 - len(gone)][[2, 0]].mean(0)
         assert theirs.shape == (len(ids[1]), len(ids[0])) and len(ids[1]) > 4
         torch.testing.assert_close(theirs, ours[:-1, :-1], atol=1e-6, rtol=0)
         counts = piece_counts(src, pieces), piece_counts(tgt, translation)
@@ -95,6 +99,9 @@ def test_a_list_goes_beside_other_models_and_needs_their_heads(root, tmp_path, c
     assert export(root, out, *words, "--alignment", *HEADS) == 0
     listed = json.loads((out / "alignment_heads.json").read_text())
     assert listed["heads"] == listed["original_heads"] == HEADS  # masked heads are zeros there
+    assert export(root, out, *words, "dec_layer.0", "--alignment", *HEADS[::2]) == 0
+    listed = json.loads((out / "alignment_heads.json").read_text())
+    assert listed["heads"] == ["dec_enc.0.3", "dec_enc.0.1"]
     for wrong, message in [
         (["dec_enc.1.0"], "dec_enc.1.0 does not exist in this model, or is masked"),
         (["enc_self.1.1"], "expected heads such as dec_enc.1.3, found enc_self.1.1"),

@@ -99,11 +99,14 @@ def test_a_side_without_layers_needs_norm_before_them(small):
 
 UNEVEN = ["enc_self.0.0", *(f"enc_self.1.{head}" for head in range(3)), "dec_self.0.2"]
 
+UNITS = ["enc_layer.0", "dec_layer.1", "dec_enc.2.1", *(f"dec_ffn.0.{n}" for n in range(14))]
+UNITS += ["enc_ffn.1.0", "enc_ffn.1.13"]
 
-@pytest.mark.parametrize("mask", [[], UNEVEN])
+
+@pytest.mark.parametrize("mask", [[], UNEVEN, UNITS])
 @pytest.mark.parametrize("compute_type", ["int8", "int8_float32", "int16"])
 def test_a_number_format_is_that_of_the_program_itself(small, tmp_path, compute_type, mask):
-    """Also where heads are removed, and zeros fill their layers up, one of them completely."""
+    """Also where units are removed, and zeros fill their layers up, one of them completely."""
     import ctranslate2 as package
 
     if compute_type not in package.get_supported_compute_types("cpu"):

@@ -7,9 +7,10 @@ import pytest
 import torch
 from learnt_model import learnt
 from script_runner import run_script
-from small_models import UNEVEN, make_model
+from small_models import UNEVEN, make_model, make_settings
 from small_run import segment
 
+from headcount.base.addresses import Head
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
@@ -70,6 +71,32 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, padded, capsys
     assert tuple(facts["heads_a_layer"].values()) == padded
     assert facts["heads"] == {kind: list(counts) for kind, counts in grid.counts.items()}
     assert {*facts["files"]} > {"model.bin", "src.codes", "tgt.codes", "segmentation.json"}
+
+
+UNITS = ["enc_layer.0", "dec_layer.1", "enc_self.1.0", "dec_enc.2.1"]
+UNITS += [f"enc_ffn.1.{unit}" for unit in range(25)] + [f"dec_ffn.2.{unit}" for unit in range(40)]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_model_without_units_translates_alike(bpe, tmp_path, norm, capsys):
+    """Of 2 + 3 layers with 3 heads and 40 feed-forward units, a layer of each side is gone."""
+    sizes = {"d_model": 12, "d_ff": 40, "norm": norm}
+    grid = make_settings(**sizes).unit_grid
+    gates = torch.from_numpy(grid.mask(map(Head.parse, UNITS)))
+    model = learnt(bpe, tmp_path, 3, gates=gates, **sizes)
+    flags = ["--model", model, "--bpe", bpe, "--check", tmp_path / "learnt.txt", "--beam", 3]
+    # 15, 40 and 0 units: up to 16, 48 and 16 in one form, 15, 40 and 40 in the other.
+    for form, zeros in (("ctranslate2", 1 + 8 + 16), ("huggingface", 40)):
+        words = ["--to", form, "--out", tmp_path / form]
+        assert run_script("export", [*flags, *words, "--mask", *UNITS]) == 0
+        assert "3 of 3 translations are the same" in capsys.readouterr().out
+        facts = json.loads((tmp_path / form / "export.json").read_text())
+        assert facts["heads"] == {"enc_self": [2], "dec_self": [3, 3], "dec_enc": [3, 2]}
+        assert facts["feed_forward_units"] == {"enc_ffn": [15], "dec_ffn": [40, 0]}
+        assert facts["zero_feed_forward_units"] == zeros
+        words = ["--mask", "enc_layer.0", "enc_layer.1", "--to", form]
+        assert run_script("export", [*flags, *words, "--out", tmp_path / "none"]) == 2
+        assert "found 0 in the encoder and 3 in the decoder" in capsys.readouterr().err
 
 
 def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, monkeypatch):

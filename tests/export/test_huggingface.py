@@ -9,12 +9,14 @@ import torch
 from small_models import TEXT, make_model
 from small_pretrained import KINDS, LONG, import_small, saved_pretrained, their_logits
 
+from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, PAD
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_units
 from headcount.model.transformer import Transformer, copy_weights
+from headcount.model.units import UnitTransformer
 from headcount_hf.export import huggingface_export
 from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.export.huggingface_export import HuggingFaceForm, form_of_imported, form_of_ours
@@ -24,6 +26,8 @@ pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
 
 SEARCH = DecodeSettings(beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=12)
 # Of 3 + 2 + 2 layers of 4 heads, the first of decoder self-attention loses all of its.
+GONE = ["enc_self.1.3", "dec_enc.1.0", "enc_layer.0", "dec_layer.0"]
+GONE += [f"enc_ffn.1.{n}" for n in range(0, 48, 3)] + [f"enc_ffn.2.{n}" for n in range(48)]
 NO_PREFIX = (SimpleNamespace(prefix=()),) * 2
 SILENT = [0, 3, 5, 12, 13, 14, 15, 17, 21, 26]
 
@@ -94,6 +98,31 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
 
 
 @torch.no_grad()
+def test_an_imported_model_goes_back_without_units(imported, tmp_path):
+    """Theirs without two layers, and with zero columns in W_O and in the second map."""
+    theirs, folder, ours = imported
+    units, sides = UnitTransformer.of(ours.model), (theirs.model.encoder, theirs.model.decoder)
+    mask = torch.from_numpy(units.grid.mask(map(Head.parse, GONE)))
+    heads = [units.grid.heads()[place] for place in units.grid.heads_left(mask.numpy())]
+    form = form_of_imported(remove_units(units, mask), heads, folder, rows_of(ours))
+    assert (form.silent, form.zero_units) == (2, 16 + 48)
+    silence(theirs, ours.model.grid, map(ours.model.grid.index, map(Head.parse, GONE[:2])))
+    sides[0].layers[1].fc2.weight[:, ::3] = 0
+    sides[0].layers[2].fc2.weight[:] = 0
+    for side in sides:
+        del side.layers[0]
+    engine = written(form, tmp_path / "back", rows_of(ours))
+    config = engine.model.config
+    assert (config.encoder_layers, config.decoder_layers, config.num_hidden_layers) == (2, 1, 2)
+    assert (config.encoder_ffn_dim, config.decoder_ffn_dim) == (48, 40)
+    batch = LONG.batch(range(3))
+    expected = their_logits(theirs, ours, batch)
+    torch.testing.assert_close(engine.logits(batch.src, batch.tgt_in), expected)
+    mine, other = (each.model.decoder.layers[0].fc1.weight for each in (engine.model, theirs))
+    assert torch.equal(mine, other)
+
+
+@torch.no_grad()
 def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path, monkeypatch):
     """It becomes a word of its own, which no translation holds, with heads that are not whole."""
     _, folder, ours = imported
@@ -127,16 +156,20 @@ def test_embeddings_that_were_trained_apart_are_refused_in_one(tmp_path):
 
 @torch.no_grad()
 @pytest.mark.parametrize(("norm", "joint"), [("pre", True), ("post", True), ("post", False)])
-def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint):
+@pytest.mark.parametrize("others", [[], ["enc_layer.0", "dec_layer.1", "dec_ffn.2.5"]])
+def test_our_own_models_are_pegasuses_and_marians(tmp_path, norm, joint, others):
     """With uneven heads and ours of layer norm's ε, which theirs have ten times as large."""
     sizes = {"src_size": 11 if joint else 9, "d_model": 12, "norm": norm, "activation": "gelu"}
-    whole = make_model(joint=joint, **sizes)
+    whole = UnitTransformer.of(make_model(joint=joint, **sizes))
     mask = mask_of(whole.grid, [0, 4, 6, 7, 8, 11, 20])  # layer 0 of dec_self is left without
-    heads = [head for head, gate in zip(whole.grid.heads(), mask, strict=True) if gate]
+    mask *= torch.from_numpy(whole.grid.mask(map(Head.parse, others)))
+    heads = [whole.grid.heads()[place] for place in whole.grid.heads_left(mask.numpy())]
     model = remove_units(whole, mask)
     form = form_of_ours(model, heads)
     kind = "pegasus" if norm == "pre" else "marian"
-    assert (form.theirs.config.model_type, form.silent) == (kind, 7)
+    # Of the 7 heads, 3 go with their layers.
+    found = form.theirs.config.model_type, form.silent, form.zero_units
+    assert found == ((kind, 4, 1) if others else (kind, 7, 0))
     engine = written(form, tmp_path / "out", ([*range(sizes["src_size"])], [*range(11)]))
     assert type(engine.model).__name__ == type(form.theirs).__name__
     batch = TEXT.batch(range(3))
@@ -182,7 +215,8 @@ def test_the_folder_of_another_model_is_refused(tmp_path):
     ours = imported.model
     config = tmp_path / "config.json"
     for key, value, message in (
-        ("decoder_layers", 3, "decoder_layers: 3, found 2"),
+        ("decoder_layers", 1, "decoder_layers: at most 1, found 2"),
+        ("encoder_ffn_dim", 40, "encoder_ffn_dim: at most 40, found 48"),
         ("activation_function", "relu", "activation: relu, found silu"),
         ("vocab_size", 700, r"words of both sides: \(700, 500\), found \(500, 500\)"),
     ):

@@ -38,9 +38,25 @@ def translations(flags, text: Path, out: Path) -> list[str]:
     return out.read_text().splitlines()
 
 
-def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, tmp_path, capsys):
+def translations_there(folder: Path, text: Path) -> list[str]:
+    """Translate by the library's own classes, as `SEARCH` does."""
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+    found = []
+    for line in text.read_text().splitlines():
+        ids = model.generate(
+            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
+            early_stopping="never", max_new_tokens=20, do_sample=False, max_length=None,
+            forced_eos_token_id=None, suppress_tokens=[model.config.pad_token_id],
+            logits_processor=[EndAtLongest(0, 20)],
+        )[0]  # fmt: skip
+        found.append(tokenizer.decode(ids, skip_special_tokens=True))
+    return found
+
+
+def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, tmp_path, capsys):
     out, text = tmp_path / "out", root / "text/dev.src"
     words = ["--to", "huggingface", "--pretrained", root / "opus", "--mask", *SILENT, "--out", out]
     record = root / "opus" / RECORD  # what was fetched, and is not what goes out
@@ -51,22 +67,47 @@ def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, t
     names = {path.name for path in out.iterdir()}
     assert RECORD not in names
     assert {"source.spm", "target.spm", "vocab.json", "model.safetensors", "config.json"} < names
-    tokenizer = AutoTokenizer.from_pretrained(out)
-    model = AutoModelForSeq2SeqLM.from_pretrained(out)
-    pad = model.config.pad_token_id
     expected = translations([*flags, "--mask", *SILENT], text, tmp_path / "masked.txt")
-    for line, translation in zip(text.read_text().splitlines(), expected, strict=True):
-        found = model.generate(
-            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
-            early_stopping="never", max_new_tokens=20, do_sample=False, max_length=None,
-            forced_eos_token_id=None, suppress_tokens=[pad],
-            logits_processor=[EndAtLongest(0, 20)],
-        )[0]  # fmt: skip
-        assert tokenizer.decode(found, skip_special_tokens=True) == translation
+    assert translations_there(out, text) == expected
     assert len(set(expected)) > 1
     facts = json.loads((out / "export.json").read_text())
     assert (facts["model_type"], facts["silent_heads"]) == ("marian", 7)
     assert facts["heads"]["dec_self"] == [0, 4]
+
+
+def test_a_marian_without_units_goes_through_all_programs(root, flags, tmp_path, capsys):
+    """By importance half of its 192 feed-forward units go, and then a layer of each side."""
+    pytest.importorskip("ctranslate2")
+    text, measured = root / "text/dev.src", tmp_path / "units.csv"
+    assert run_script("importance", [*flags, "--units", "--out", measured]) == 0
+    words = [
+        "--importance",
+        measured,
+        "--scope",
+        "ffn",
+        "--keep",
+        96,
+        "--out",
+        tmp_path / "smaller",
+    ]
+    assert run_script("remove", [*flags[:2], *words, "--out", tmp_path / "smaller"]) == 0
+    widths = ModelFolder(tmp_path / "smaller/model").settings.ffn_widths
+    assert sum(map(sum, widths.values())) == 96 and len({*widths["enc_ffn"]}) == 2
+    gates = ["--mask", tmp_path / "smaller/heads.csv", "enc_layer.0", "dec_layer.1"]
+    expected = translations([*flags, *gates], text, tmp_path / "masked.txt")
+    assert len(set(expected)) > 1
+    flags = ["--model", tmp_path / "smaller/model", *flags[2:], "--mask", *gates[2:]]
+    assert translations(flags, text, tmp_path / "ours.txt") == expected
+    there = [*flags, "--engine", "ctranslate2"]
+    assert translations(there, text, tmp_path / "fast.txt") == expected
+    there += ["--compute-type", "int8"]
+    assert len(translations(there, text, tmp_path / "int8.txt")) == len(expected)
+    out = ["--to", "huggingface", "--pretrained", root / "opus", "--out", tmp_path / "back"]
+    assert run_script("export", [*flags, *out]) == 0
+    assert translations_there(tmp_path / "back", text) == expected
+    capsys.readouterr()
+    assert run_script("describe_model", ["--pretrained", tmp_path / "back"]) == 0
+    assert "encoder_layers: 1" in capsys.readouterr().out
 
 
 def test_a_folder_of_our_own_needs_no_other(root, flags, tmp_path, capsys):

@@ -242,7 +242,7 @@ VALUES = {
     "vocab_size": (10**12,),
     "max_position_embeddings": ("64",),
     "encoder_ffn_dim": (None,),
-    "decoder_ffn_dim": (47,),
+    "decoder_ffn_dim": (0,),
     "dropout": (None, float("nan")),
     "attention_dropout": (1,),
     "scale_embedding": ("no",),

@@ -138,8 +138,10 @@ def write_export(
 
     `inputs`: folders that were read beside the model and its subwords.
     """
+    settings = what.model.settings
     heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
-    form = replace(form, facts={"heads": heads, **form.facts})
+    widths = {kind: list(counts) for kind, counts in settings.ffn_widths.items()}
+    form = replace(form, facts={"heads": heads, "feed_forward_units": widths, **form.facts})
     folders = [what.source.path, what.pair.path, *inputs]
     return write_form(form, what.pair.files(form.subwords), out, origin, folders, check)
 

@@ -38,10 +38,9 @@ class Aligned:
         layer = Counter(head.layer for head in heads).most_common(1)[0][0]
         return cls([head for head in heads if head.layer == layer], heads)
 
-    @property
-    def shown(self) -> tuple[int, int]:
-        """Number of the layer, and how many of its heads align."""
-        return self.layer[0].layer, len(self.layer)
+    def shown_in(self, what: Deployed) -> tuple[int, int]:
+        """Return the layer's number in this model, and how many of its heads align."""
+        return what.place(self.layer[0]).layer, len(self.layer)
 
     def first_in(self, what: Deployed) -> Deployed:
         """Return the same function with the heads of the layer first. Raises as `place`."""

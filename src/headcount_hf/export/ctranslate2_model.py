@@ -1,9 +1,11 @@
 """Our model as a CTranslate2 model, the same function, and search by CTranslate2 in place of ours.
 
-CTranslate2 wants one head count per side, and at least one head, feed-forward unit and layer. Zero
-rows in W_Q, W_K and W_V and zero columns in W_O fill layers up that have fewer. It gives as many
-hypotheses as the beam is wide, and our length penalty decides among them. For other differences see
-docs/guides/export.md.
+CTranslate2 wants one head count per side, and at least one head and layer. Zero rows in W_Q, W_K
+and W_V and zero columns in W_O fill layers up that have fewer. Feed-forward layers may differ in
+width. Zero units fill them up to a multiple of 16, because int8 on GPUs needs multiples of 4.
+
+CTranslate2 gives as many hypotheses as the beam is wide, and our length penalty decides among them.
+For other differences see docs/guides/export.md.
 
 On x86 processors that are not Intel's, CTranslate2 takes oneDNN. Without AVX-512, oneDNN adds
 products of int8 in 16 bits, which overflow (PyTorch's issue 136746), and translations are noise
@@ -46,6 +48,7 @@ FIRST_OF_LAST = (-1, 1)
 _PATIENCE = 1.5
 """Hypotheses that must end before a sentence is finished, as a multiple of the beam. Our search
 continues while another hypothesis may win, so that 1 would miss some."""
+_MULTIPLE = 16  # of feed-forward units
 _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
@@ -85,8 +88,14 @@ def load_for(compute_type: str, device: str = "cpu") -> ModuleType:
 def export_shape(model: Transformer) -> tuple[int, int, int]:
     """Return heads of every encoder layer and every decoder layer, and positions, of an export."""
     counts = model.grid.counts
-    decoder = max([1, *counts["dec_self"], *counts["dec_enc"]])
-    return max([1, *counts["enc_self"]]), decoder, model.settings.position_table or POSITIONS
+    decoder = max((1, *counts["dec_self"], *counts["dec_enc"]))
+    return max((1, *counts["enc_self"])), decoder, model.settings.position_table or POSITIONS
+
+
+def zero_units(model: Transformer) -> int:
+    """Return the number of feed-forward units that an export adds as zeros."""
+    widths = [width for layers in model.settings.ffn_widths.values() for width in layers]
+    return sum(map(_filled_up, widths)) - sum(widths)
 
 
 def export(
@@ -100,7 +109,8 @@ def export(
     """Write a folder that `ctranslate2.Translator` loads. Its pieces have no EOS.
 
     `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
-    `compute_type`: number format of the weights.
+    `compute_type`: number format of the weights. Raises UserError for a side without layers of a
+    model with norm: post.
     """
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {
@@ -168,8 +178,9 @@ def _fill_side(spec: Any, layers: Sequence[nn.Module], last_norm: nn.Module, hea
 
 
 def _fill_feed_forward(spec: Any, ours: FeedForward) -> None:
-    """Fill both maps, which need at least one unit."""
-    (inner, outer), missing = (ours.inner, ours.outer), int(not len(ours.inner.bias))
+    """Fill both maps, with zero units up to a multiple."""
+    inner, outer = ours.inner, ours.outer
+    missing = _filled_up(len(inner.bias)) - len(inner.bias)
     spec.linear_0.weight = _with_zero_rows(inner.weight, missing)
     spec.linear_0.bias = _with_zero_rows(inner.bias, missing)
     spec.linear_1.weight = _with_zero_rows(outer.weight.T, missing).T.contiguous()
@@ -187,6 +198,11 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, around: Residual, 
     spec.linear[-1].weight = _with_zero_rows(attention.output.weight.T, missing).T.contiguous()
     spec.linear[-1].bias = attention.output.bias
     _fill_norm(spec.layer_norm, around.norm)
+
+
+def _filled_up(width: int) -> int:
+    """Return the number of feed-forward units of a layer there: a multiple, and not 0."""
+    return _MULTIPLE * max(1, -(-width // _MULTIPLE))
 
 
 def _with_zero_rows(block: Tensor, rows: int) -> Tensor:

@@ -23,6 +23,7 @@ from headcount_hf.export.ctranslate2_model import (
     export,
     export_shape,
     load_ctranslate2,
+    zero_units,
 )
 from headcount_hf.export.exported import Best
 from headcount_hf.export.huggingface_export import form_of_imported, form_of_ours
@@ -132,12 +133,15 @@ def export_model(
         return write_export(what, own_form(what), out, origin)
     if to == "ctranslate2":
         what = aligned.first_in(what) if aligned else what
-        form = _as_ctranslate2(what, aligned.shown if aligned else FIRST_OF_LAST)
+        form = _as_ctranslate2(what, aligned.shown_in(what) if aligned else FIRST_OF_LAST)
     else:
         form = _as_huggingface(what, pretrained)
     if aligned:
         here = [what.place(head) for head in aligned.heads]
-        form = with_list(form, here if to == "ctranslate2" else aligned.heads, aligned)
+        if to == "huggingface":  # where masked heads have their places
+            pairs = zip(here, aligned.heads, strict=True)
+            here = [place._replace(head=head.head) for place, head in pairs]
+        form = with_list(form, here, aligned)
     return write_export(what, form, out, origin, [pretrained] if pretrained else [], check)
 
 
@@ -145,9 +149,11 @@ def _as_ctranslate2(what: Deployed, shown: tuple[int, int]) -> Form:
     load_ctranslate2()  # before any other work
     encoder, decoder, positions = export_shape(what.model)
     summary = f"{encoder} heads in every encoder layer, {decoder} in every decoder layer, "
+    summary += f"masked ones included; {zero_units(what.model)} zeros among feed-forward units"
     facts = {"heads_a_layer": {"encoder": encoder, "decoder": decoder}, "positions": positions}
+    facts["zero_feed_forward_units"] = zero_units(what.model)
     save = partial(export, what.model, *what.pair.vocabularies(), alignment=shown)
-    return Form(save, (SEGMENTATION, *CODES), summary + "masked ones included", facts)
+    return Form(save, (SEGMENTATION, *CODES), summary, facts)
 
 
 def _as_huggingface(what: Deployed, pretrained: Path | None) -> Form:
@@ -158,5 +164,6 @@ def _as_huggingface(what: Deployed, pretrained: Path | None) -> Form:
         form = form_of_ours(what.model, what.originals)
     config = form.theirs.config
     facts = {"model_type": config.model_type, "silent_heads": form.silent}
+    facts["zero_feed_forward_units"] = form.zero_units
     facts["positions"] = config.max_position_embeddings
     return Form(form.save, () if pretrained else SEGMENTERS, form.summary(), facts)

@@ -1,7 +1,8 @@
 """Our model as a folder of Hugging Face's library, the same function.
 
 Every layer of theirs has d_model / width heads. Zero rows in W_Q, W_K and W_V and zero columns in
-W_O replace heads that ours lacks, so the folder is as large as the whole model and no faster.
+W_O replace heads that ours lacks. Feed-forward layers of a side have one width there, so zeros
+replace units, too. A folder is as large and as slow as a model with them. Removed layers are gone.
 """
 
 import shutil
@@ -18,7 +19,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.model.removal import restore_heads
+from headcount.model.removal import restore_heads, widen
 from headcount.model.transformer import Transformer
 from headcount_hf.export.ctranslate2_model import POSITIONS
 from headcount_hf.pretrained.families import CONFIG, EPSILON, SAME, Config, other_sizes
@@ -40,6 +41,7 @@ class HuggingFaceForm:
 
     theirs: nn.Module
     silent: int  # heads
+    zero_units: int  # feed-forward units
     pretrained: Path | None = None  # folder with the tokeniser
     start: int | None = None  # new word that translations begin with
 
@@ -77,25 +79,35 @@ class HuggingFaceForm:
         ours = "ids are ours: headcount.load(MODEL) has encode and decode"
         text = "the tokenizer's files are those of the imported model" if self.pretrained else ours
         return (
-            f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, so it is "
-            f"no smaller and no faster than the whole model (--to ctranslate2 is); {text}"
+            f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, and "
+            f"{self.zero_units} of its feed-forward units, so it is no smaller and no faster than "
+            f"a model with them (--to ctranslate2 is); {text}"
         )
+
+
+def check_layers(model: Transformer) -> None:
+    """Raise UserError unless both sides have a layer, which the library expects."""
+    found = len(model.encoder), len(model.decoder)
+    if 0 in found:
+        sides = f"found {found[0]} in the encoder and {found[1]} in the decoder"
+        raise UserError(f"model: expected a layer on both sides, {sides}; take --to headcount")
 
 
 def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
     """Return our model as a Marian (post-norm) or a Pegasus (pre-norm)."""
     kind = "pegasus" if model.settings.norm == "pre" else "marian"
+    check_layers(model)
     _check_ours(model, kind)
     library, values = of_hugging_face("transformers", SEQ2SEQ), _values_of_ours(model, kind)
-    whole, silent = _with_all_heads(model, heads, values["encoder_attention_heads"])
-    theirs = library.AutoModelForSeq2SeqLM.from_config(library.AutoConfig.for_model(kind, **values))
     config = Config.model_validate(values | {"folder": Path(), "model_type": kind})
+    whole, *zeros = _with_all_units(model, heads, config)
+    theirs = library.AutoModelForSeq2SeqLM.from_config(library.AutoConfig.for_model(kind, **values))
     rows = tuple(list(range(table.num_embeddings)) for table in _embeddings(model))
     fill_theirs(theirs, whole, config, rows)
     theirs.generation_config.update(
         suppress_tokens=[PAD, BOS], max_length=POSITIONS, num_beams=DecodeSettings().beam
     )
-    return HuggingFaceForm(theirs, silent)
+    return HuggingFaceForm(theirs, *zeros)
 
 
 def form_of_imported(
@@ -103,10 +115,11 @@ def form_of_imported(
 ) -> HuggingFaceForm:
     """Return a model that was imported from a folder, and perhaps changed, in its own family.
 
-    Unchanged weights stay equal to the bit. `heads`: addresses of its heads in the imported model.
-    `rows`: the import's. Raises UserError for a folder of another model.
+    Unchanged weights stay equal to the bit. Layers may be gone. `heads`: addresses of its heads in
+    the imported model. `rows`: the import's. Raises UserError for a folder of another model.
     """
     config = Config.read(folder)
+    check_layers(model)
     _check_imported(model, config)
     ids, start = _words(model, config, rows)
     theirs = open_whole(folder)
@@ -114,9 +127,19 @@ def form_of_imported(
         theirs.config.decoder_start_token_id = start
         theirs.resize_token_embeddings(len(ids[1]), mean_resizing=False)
     theirs.generation_config = type(theirs.generation_config)()  # the makers' file is copied
-    whole, silent = _with_all_heads(model, heads, config.encoder_attention_heads)
+    config = config.model_copy(update=_cut_layers(theirs, model))
+    whole, *zeros = _with_all_units(model, heads, config)
     fill_theirs(theirs, whole, config, ids)
-    return HuggingFaceForm(theirs, silent, folder, start)
+    return HuggingFaceForm(theirs, *zeros, folder, start)
+
+
+def _cut_layers(theirs: nn.Module, model: Transformer) -> dict[str, int]:
+    """Leave the library's model as many layers as ours has, and return their numbers."""
+    left = {"encoder_layers": len(model.encoder), "decoder_layers": len(model.decoder)}
+    del theirs.model.encoder.layers[left["encoder_layers"] :]
+    del theirs.model.decoder.layers[left["decoder_layers"] :]
+    theirs.config.update(left | {"num_hidden_layers": left["encoder_layers"]})
+    return left
 
 
 def _words(model: Transformer, config: Config, rows: Rows) -> tuple[Rows, int | None]:
@@ -147,18 +170,26 @@ def _words(model: Transformer, config: Config, rows: Rows) -> tuple[Rows, int | 
     return (src, [*tgt[:start], BOS, *tgt[start + 1 :]]), start
 
 
-def _with_all_heads(
-    model: Transformer, heads: Sequence[Head], count: int
-) -> tuple[Transformer, int]:
-    """Return the model with `count` heads in every layer, and the number of added ones."""
+def _with_all_units(
+    model: Transformer, heads: Sequence[Head], config: Config
+) -> tuple[Transformer, int, int]:
+    """Return the model with the config's heads and feed-forward units, and the numbers of new ones.
+
+    `heads`: addresses of its heads in the original model, whose layers may have other numbers.
+    """
+    count = config.encoder_attention_heads
     for head in heads:
         if head.head >= count:
             raise UserError(
                 f"{head.label()}: expected heads below {count}, which is d_model / d_head; take "
                 "--to ctranslate2"
             )
-    whole = restore_heads(model, heads, count)
-    return whole, whole.grid.size - model.grid.size
+    places = [
+        here._replace(head=head.head) for here, head in zip(model.grid.heads(), heads, strict=True)
+    ]
+    whole = widen(restore_heads(model, places, count), config.ffn_widths)
+    units = [sum(map(sum, each.settings.ffn_widths.values())) for each in (whole, model)]
+    return whole, whole.grid.size - model.grid.size, units[0] - units[1]
 
 
 def _embeddings(model: Transformer) -> tuple[nn.Embedding, nn.Embedding]:
@@ -181,7 +212,7 @@ def _values_of_ours(model: Transformer, kind: str) -> dict[str, Any]:
         "forced_eos_token_id": None,
     }
     for side in ("encoder", "decoder"):
-        values[f"{side}_ffn_dim"] = settings.d_ff
+        values[f"{side}_ffn_dim"] = max((1, *settings.ffn_widths[f"{side[:3]}_ffn"]))
         values[f"{side}_attention_heads"] = settings.d_model // settings.head_width
     if kind == "marian":
         joint = model.own_src_embedding is None
@@ -216,7 +247,13 @@ def _check_imported(model: Transformer, config: Config) -> None:
         ("words of both sides", config.vocabulary_sizes, sizes),
     )
     more = [f"{name}: {theirs}, found {ours}" for name, theirs, ours in pairs if theirs != ours]
-    if wrong := other_sizes(config, model.settings, ("heads", "d_head")) or "; ".join(more):
+    for side in ("encoder", "decoder"):
+        widths = model.settings.ffn_widths[f"{side[:3]}_ffn"]
+        for key, ours in (("layers", len(widths)), ("ffn_dim", max(widths, default=0))):
+            if ours > (most := getattr(config, f"{side}_{key}")):
+                more.append(f"{side}_{key}: at most {most}, found {ours}")
+    free = ("heads", "d_head", "d_ff", "encoder_layers", "decoder_layers")
+    if wrong := other_sizes(config, model.settings, free) or "; ".join(more):
         raise UserError(
             f"{config.path}: expected a model of its sizes, which are {wrong}; take the folder "
             "that the model was imported from"

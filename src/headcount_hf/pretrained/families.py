@@ -115,9 +115,8 @@ class Config(BaseModel):
             (f"{heads}: expected a divisor of d_model, {width}", width % getattr(self, heads)),
             ("tie_word_embeddings: expected true, found false", not self.tie_word_embeddings),
         )
-        for key in ("encoder_ffn_dim", heads):
-            other, value = key.replace("encoder", "decoder"), getattr(self, key)
-            refuse((f"{other}: expected {value}, as {key}", getattr(self, other) != value))
+        other, value = heads.replace("encoder", "decoder"), getattr(self, heads)
+        refuse((f"{other}: expected {value}, as {heads}", getattr(self, other) != value))
         return self
 
     @property
@@ -135,11 +134,20 @@ class Config(BaseModel):
         """Rows of the embeddings of source and target, unused ones included."""
         return self.vocab_size, self.decoder_vocab_size or self.vocab_size
 
+    @property
+    def ffn_widths(self) -> dict[str, list[int]]:
+        """Number of feed-forward units by side and layer."""
+        return {
+            "enc_ffn": [self.encoder_ffn_dim] * self.encoder_layers,
+            "dec_ffn": [self.decoder_ffn_dim] * self.decoder_layers,
+        }
+
     def settings(self) -> ModelSettings:
         """Return our settings of the same function."""
         family, activation = self.family, self.activation_function
+        alike = self.encoder_ffn_dim == self.decoder_ffn_dim
         values = self.model_dump(include=SAME) | {
-            "d_ff": self.encoder_ffn_dim,
+            "d_ff": self.encoder_ffn_dim if alike else self.ffn_widths,
             "heads": self.encoder_attention_heads,
             "norm": family.norm,
             "norm_epsilon": EPSILON,
