@@ -66,8 +66,14 @@ class Pruning:
         return self._smaller(self.of_heads) if self.settings.speed.batch_sizes else []
 
     def saving(self) -> list[str]:
-        """Return the runs whose savings are measured, if any: a whole one, then smaller ones."""
-        return self._smaller([*self.runs]) if self.settings.savings.compute_types else []
+        """Return the runs whose savings are measured, if any: a whole one, then smaller ones.
+
+        The first is the control of the gates runs, if there is one: it had as many updates.
+        """
+        first, *smaller = self._smaller([*self.runs]) or [""]
+        controls = [name for name in self.named("gates") if not self.runs[name].lambda_]
+        asked = first and self.settings.savings.compute_types
+        return [(controls or [first])[0], *smaller] if asked else []
 
     def _smaller(self, names: list[str]) -> list[str]:
         """Return a run with all units, and then those of `names` that lost some.
