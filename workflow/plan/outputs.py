@@ -134,7 +134,7 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "timed": plan.timed,
         "timed_pruned": ["speed"] if pruning.timed() else [],
         "saving": ["savings"] if pruning.saving() else [],
-        "smaller": [name for name in pruning.saving() if name in pruning.runs],
+        "smaller": pruning.saving()[1:],
         "ablated": plan.ablated,
         "measured": plan.measured,
         "profiled": plan.profiled,
