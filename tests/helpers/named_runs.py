@@ -43,6 +43,8 @@ _PRUNED = [
     {"method": ["gates", "random"], "lambda": [0, 0.1, 1]}
     | {"from": {"method": "random", "heads": [2, 6]}},
     {"method": "subset", **_SCOPES, "heads": [*range(1, 18)]},
+    {"method": "subset", "scope": ["ffn", "layers", "units"], "heads": 3},
+    {"method": "gates", "scope": "units", "lambda": [0.02, 0.7], "price": ["unit", "flops"]},
 ]
 RUNS = {
     run.label: run

@@ -196,6 +196,20 @@ def test_the_rate_of_gates_is_constant_or_follows_the_weights(make):
         torch.testing.assert_close(moved, torch.full_like(moved, rate), rtol=1e-5, atol=0)
 
 
+def test_a_price_multiplies_the_penalty_of_a_unit():
+    """λ times the price times the slope p (1 − p) of an open gate's probability."""
+    grid = make_settings(heads=UNEVEN).unit_grid
+    settings = GatesSettings(**SMALL)
+    gates = HeadGates(
+        RUNS["gates-units-l0.7-flops"], grid, settings, settings.fine_tuning(TRAIN), 2
+    )
+    gates.prices = torch.linspace(0, 3, grid.size, dtype=torch.float64)
+    p = gates.p_open().detach()
+    gates.choose(None, [], 1)
+    gates.learn(torch.zeros(grid.size))
+    torch.testing.assert_close(gates.learnt.grad, 0.7 * gates.prices * p * (1 - p))
+
+
 def test_glorot_starts_within_its_limits_of_each_layer():
     gates = make_gates(init="glorot")
     # ±√(6 / 2h): h = 3: 1; 2: 1.22474; 1: 1.73205.

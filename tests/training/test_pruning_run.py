@@ -15,7 +15,6 @@ from headcount.base.errors import EnvironmentFault
 from headcount.base.files import read_json, write_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import SubsetSettings
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_units
@@ -263,7 +262,6 @@ def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_p
 def test_gates_on_all_units_leave_a_smaller_model(base, tmp_path, price):
     """Heads, feed-forward units and layers, whose removal gives the loss under the gates."""
     name = "gates-units-l0.02" + "-flops" * (price == "flops")
-    RUNS[name] = PrunedSettings(method="gates", scope="units", price=price, **{"lambda": 0.02})
     assert run_script("prune", gates_flags(base, tmp_path, name)) == 0
     out, grid = tmp_path / "out", UNEVEN.unit_grid
     gates = read_head_values(out / "heads.csv", "gate", grid)
@@ -277,6 +275,16 @@ def test_gates_on_all_units_leave_a_smaller_model(base, tmp_path, price):
     assert [head.name() for head in originals] == kept
     layers = [gates[grid.span(side, n)].item() for side, n in (("enc_layer", 0), ("enc_layer", 1))]
     assert model.settings.encoder_layers == sum(layers)
+
+
+def test_the_price_of_flops_is_1_for_the_mean_head(base, tmp_path):
+    run, grid = pruning(base, "gates-units-l0.02-flops", tmp_path), UNEVEN.unit_grid
+    prices = run._prices(UNEVEN, [*range(grid.size)]).numpy()
+    assert prices[: GRID.size].mean() == pytest.approx(1)
+    # Of 2 · width multiply-adds a position, the positions of both sides differ.
+    lengths = run.pair.read("train").lengths.mean(1)
+    sides = [prices[grid.span(kind, 0)][0] for kind in FEED_FORWARD]
+    assert sides[0] / sides[1] == pytest.approx(lengths[0] / lengths[1])
 
 
 def test_units_removed_by_hand(base, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import torch
 from named_runs import RUNS
 from small_models import UNEVEN, make_settings
 
+from headcount.base.addresses import SCOPES
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.training.learnt_mask import HeadSubset
 
@@ -50,6 +51,16 @@ def test_in_the_limit_the_k_largest_of_w_with_noise_are_drawn():
         soft = make_subset("subset-all-k4", temperature_start=tau).sample(uniform).detach()
         gaps.append(float((soft - expected).abs().max()))
     assert gaps[0] > 0.1 and gaps[1] < 0.02 and gaps[2] < 1e-5
+
+
+@pytest.mark.parametrize("scope", ["ffn", "layers", "units"])
+def test_k_units_of_another_scope_stay(scope):
+    grid = make_settings(heads=UNEVEN).unit_grid
+    subset = HeadSubset(RUNS[f"subset-{scope}-k3"], grid, SubsetSettings(), TUNING, 2)
+    inside = [unit.kind in SCOPES[scope] for unit in grid.heads()]
+    drawn, kept = choose(subset, 1).numpy(), subset.test_time().numpy()
+    assert drawn[inside].sum() == pytest.approx(3, rel=1e-6) and kept[inside].sum() == 3
+    assert (kept[np.logical_not(inside)] == 1).all()
 
 
 def test_two_of_three_heads_by_hand():
