@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,21 @@ from torch import Tensor
 
 from headcount.ablation.masked_bleu import Point, Translator, point_rows
 from headcount.ablation.masking import ABLATION_COLUMNS, resamples_for, single_heads
+from headcount.base.command import Flags
 from headcount.base.errors import UserError
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.ranking import Heads
 from headcount.base.settings.heads import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import ParallelText
 from headcount.data.lines import references
 from headcount.data.text import clean
 from headcount.deployment.export import Mask
 from headcount.heads.importance import measure_importance
 from headcount.heads.linked_text import LinkedText
+from headcount.library.heads_run import HeadsRun, weights_digest
 from headcount.library.linking import alignment_frame
+from headcount.library.report import require_packages
 from headcount.scoring.bleu import Score, score_corpus
 from headcount.store.kept_heads import read_mask
 from headcount.training.score import mean_loss
@@ -36,11 +41,16 @@ _IMPORTANCE = ImportanceSettings()
 
 
 class Measured(ABC):
-    """A model with its subwords. Text is a list of lines, one sentence in a line.
+    """A translation model. Text is a list of lines, one sentence in a line.
 
     A mask names masked heads by their addresses, `<kind>.<layer>.<head>` counted from 0, by rows of
     a frame, or by files with addresses.
     """
+
+    path: Path  # folder of the model
+    settings: ModelSettings  # sizes
+    languages: str  # source and target, as in en-de
+    _has_roles = False  # whether `_write_roles` measures what heads attend to
 
     @property
     @abstractmethod
@@ -68,6 +78,22 @@ class Measured(ABC):
         self, sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None
     ) -> LinkedText:
         """Return the pairs with links between words."""
+
+    @abstractmethod
+    def _files(self) -> list[Path]:
+        """Return the files that the model was read from."""
+
+    def _write_roles(self, sources: Sequence[str], targets: Sequence[str], out: Path) -> None:
+        """Write what heads attend to, as scripts/roles.py does."""
+        raise NotImplementedError
+
+    def _weights(self) -> str:
+        """Return the checksum that names the weights in files of measures."""
+        return weights_digest(self.module)
+
+    def _provenance(self) -> dict[str, Any]:
+        """Return the provenance of files that this model writes."""
+        return Flags(script=__file__, sections={}).origin(self._files())
 
     @property
     def heads(self) -> list[str]:
@@ -122,7 +148,7 @@ class Measured(ABC):
         texts = listed(sources), self._spelt(targets)
         sets = [point.heads for point in points]
         scores = self._translator(decode).compare(texts, sets, resamples_for(grid))
-        rows = point_rows(grid, GIVEN, points, scores)
+        rows = point_rows(grid, GIVEN, points, scores, "bleu")
         frame = pd.DataFrame(rows, columns=list(ABLATION_COLUMNS))
         return frame.astype({"layer": "Int64", "head": "Int64"})
 
@@ -134,6 +160,25 @@ class Measured(ABC):
         `links`: a string such as `0-0 1p2` for every pair. Words stand between spaces.
         """
         return alignment_frame(self.module, self._linked(sources, targets, links), BUDGET)
+
+    def report(
+        self,
+        sources: Sequence[Any],
+        references: Sequence[str],
+        out: str | Path,
+        links: Sequence[str] | None = None,
+        sentences: int = 500,
+        title: str = "",
+    ) -> Path:
+        """Measure heads on drawn sentences, write tables and pages, and return the report.
+
+        `out` has `report.html`, `atlas.html` and the measures as CSV. The same call goes on after a
+        stop. `links`: as of `alignment`. Raises EnvironmentFault without packages of the report.
+        """
+        require_packages()  # before the long measures
+        run = HeadsRun(self, (sources, references), Path(out), links, sentences)
+        run.measure()
+        return run.write_pages(title)
 
     def _multiplier(self, mask: Masked) -> Tensor | None:
         named = addresses(mask)

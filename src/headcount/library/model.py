@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -11,11 +12,14 @@ from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.errors import UserError
 from headcount.base.files import check_apart, sha256
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.data.bpe import Segmenter
+from headcount.data.lines import write_lines
 from headcount.deployment.export import Deployed, own_form, write_export
 from headcount.heads.linked_text import LinkedText
+from headcount.heads.roles import write_roles
 from headcount.library.linking import Named, cross_heads, link_words, read_links
 from headcount.library.measured import (
     BUDGET,
@@ -87,6 +91,16 @@ class Model(Deployed, Measured):
     def module(self) -> Transformer:
         """The PyTorch module."""
         return self.model
+
+    @property
+    def languages(self) -> str:
+        """Source and target language, as in en-de."""
+        return "-".join(side.language for side in self._sides)
+
+    @property
+    def path(self) -> Path:
+        """Folder of the model."""
+        return self.source.path
 
     @property
     def settings(self) -> ModelSettings:
@@ -170,8 +184,34 @@ class Model(Deployed, Measured):
             aligned = Aligned.of([self.originals[place] for place in places])
         return export_model(self, to, theirs, Path(out), self._origin(), aligned=aligned)
 
+    def _files(self) -> list[Path]:
+        """Return the files that the model was read from."""
+        return [*self.source.files, *self.pair.files()]
+
+    def _weights(self) -> str:
+        """Return the checksum of the model's file, or of the weights if heads were removed."""
+        same = self.module.grid == self.source.settings.grid
+        return sha256(*self.source.weight_files) if same else super()._weights()
+
+    _has_roles = True
+
+    def _write_roles(self, sources: Sequence[str], targets: Sequence[str], out: Path) -> None:
+        """Write what heads attend to, as scripts/roles.py does."""
+        text, origin = self._text(sources, targets), self._provenance()
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work, "model")
+            replace(self, originals=self.module.grid.heads()).save(folder)
+            model, pair = ModelFolder(folder), PairFolder(folder)
+            for split in ("train", "dev"):
+                sides = zip(
+                    pair.texts(split), pair.vocabularies(), (text.src, text.tgt), strict=True
+                )
+                for path, words, ids in sides:
+                    write_lines(path, (" ".join(words.pieces(line)) for line in ids))
+            write_roles(model, pair, [], RolesSettings(), out, origin)
+
     def _origin(self) -> dict[str, Any]:
-        return origin_of([*self.source.files, *self.pair.files()])
+        return origin_of(self._files())
 
     def _translator(self, decode: DecodeSettings | None = None) -> MaskedModel:
         return MaskedModel(self.module, *self._sides, decode or _DECODE)

@@ -11,6 +11,7 @@ import torch
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import GenerateSettings
+from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import ParallelText
 from headcount.deployment.export import Form, write_form
 from headcount.heads.linked_text import LinkedText
@@ -76,6 +77,29 @@ class HookedLines(Measured):
     def module(self) -> HookedSeq2Seq:
         """The PyTorch module, whose heads have multipliers."""
         return self.network
+
+    @property
+    def path(self) -> Path:
+        """Folder of the model."""
+        return self.folder.path
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Sizes of the model, as far as ours can state them."""
+        config, heads = self.module.model.config, self.module.grid.counts
+        width = next(joined.d_head for *_, joined in self.module.attentions())
+        return ModelSettings(
+            encoder_layers=len(heads["enc_self"]),
+            decoder_layers=len(heads["dec_self"]),
+            heads={kind: list(layers) for kind, layers in heads.items()},
+            d_head=width,
+            d_model=config.hidden_size,
+            d_ff=getattr(config, "d_ff", None) or getattr(config, "encoder_ffn_dim", 1),
+        )
+
+    def _files(self) -> list[Path]:
+        """Return the files that the model was read from."""
+        return self.folder.files
 
     def translate(
         self, sources: Sequence[Any], mask: Masked = (), decode: GenerateSettings | None = None
