@@ -9,6 +9,7 @@ import importlib
 _HOMES = {
     "load": "headcount.library.model",
     "import_pretrained": "headcount.library.model",
+    "hook": "headcount_hf.door.hooked_lines",
     "Model": "headcount.library.model",
     "HookedSeq2Seq": "headcount_hf.hooks.hooked_seq2seq",
     "best_heads": "headcount.heads.alignment",

@@ -17,6 +17,7 @@ from small_run import SmallRun, segment
 
 import headcount
 from headcount.base.errors import UserError
+from headcount.library.measured import Measured, addresses
 
 GUIDES = ROOT / "docs/guides"
 PAGE, PRETRAINED, ALIGNMENT = (
@@ -35,7 +36,8 @@ def follow(page: str, names: dict) -> str:
 def test_every_name_is_on_the_page():
     """Those of the package, and what a model has."""
     names = [f"headcount.{name}" for name in headcount.__all__ if name != "Model"]
-    names += [f"model.{name}" for name in vars(headcount.Model) if not name.startswith("_")]
+    own = {*vars(Measured), *vars(headcount.Model)}
+    names += [f"model.{name}" for name in sorted(own) if not name.startswith("_")]
     assert [name for name in names if name not in PAGE] == []
     assert len(names) > 20 and set(headcount.__all__) <= set(dir(headcount))
 
@@ -61,6 +63,8 @@ def folder(tmp_path_factory):
     texts = tuple(folder / f"text/train.{side}" for side in ("src", "tgt"))
     write_marian(folder / "opus-mt-en-de", texts)
     headcount.load(folder / "run/model", folder / "run/bpe").save(folder / "translator")
+    words = {*(folder / "dev.src").read_text().split(), *(folder / "dev.tgt").read_text().split()}
+    save_t5(folder / "t5-small", ["translate", "English", "to", "German:", *sorted(words)])
     return folder
 
 
@@ -71,9 +75,10 @@ def test_the_page_leads_where_it_says(folder, monkeypatch):
     printed = follow(PAGE, names)
     assert len(names["plain"]) == len(names["lines"]) == 12
     assert names["masked"] != names["plain"]
-    assert set(names["order"]) == set(names["model"].heads) and len(names["order"]) == 12
+    assert list(names["importance"]["value"]) == sorted(names["importance"]["value"])
+    assert len(names["importance"]) == 12
     assert len(names["smaller"].heads) == 8
-    assert set(names["smaller"].first_heads) == set(names["order"][4:])
+    assert set(names["smaller"].first_heads) == set(addresses(names["importance"][4:]))
     assert len(names["theirs"].heads) == 24
     for words in ("enc_self.0.0", "tok:13a", "back: a marian", "as_pegasus: a pegasus", "fast: 3"):
         assert words in printed, words
@@ -145,16 +150,14 @@ def test_values_are_those_of_the_commands(folder, monkeypatch):
     assert again.bleu(lines, references) == model.bleu(lines, references, mask=silent)
     (folder / "silent.txt").write_text("\n".join(silent))
     assert model.translate(lines, mask="silent.txt") == masked[:-1]
-    single = model.ablate(lines, references)
-    assert list(single) == model.heads
-    assert single["dec_enc.0.1"].score == pytest.approx(
+    single = model.ablate(lines, references).set_index("heads")["bleu"]
+    assert list(single.index) == ["", *model.heads]
+    assert single["dec_enc.0.1"] == pytest.approx(
         model.bleu(lines, references, mask="dec_enc.0.1").score
     )
-    one = model.importance(lines[:1], references[:1])
-    other = model.importance(lines[1:3], references[1:3])
-    both = model.importance(lines[:3], references[:3])
-    for head in model.heads:  # a mean over sentences
-        assert both[head] == pytest.approx((one[head] + 2 * other[head]) / 3, rel=1e-4)
+    parts = (slice(1), slice(1, 3), slice(3))
+    one, other, both = (model.importance(lines[p], references[p])["value"] for p in parts)
+    np.testing.assert_allclose(both, (one + 2 * other) / 3, rtol=1e-4)  # a mean over sentences
     assert model.encode("the dog sleeps .") == again.encode("the  dog sleeps .")
 
 

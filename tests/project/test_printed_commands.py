@@ -131,8 +131,10 @@ ALONE = [
     "python -m pytest -m 'not slow' -n 2 --dist loadfile",
 ]
 """Each has a test of its own below."""
+OWN = matching("headcount ")
+"""Run in their order by tests/door/test_door_command.py."""
 KNOWN = {command for command, _, _ in AS_PRINTED}.union(
-    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, DVC, ALONE, TUTORIAL
+    DRY, PARSED, GATE, INSTALLS, HERE, CLUSTER, DVC, ALONE, TUTORIAL, OWN
 )
 ELSEWHERE = [command for command in PRINTED if command not in KNOWN]
 """Run as printed by another test, which has more to say about them."""

@@ -118,6 +118,7 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
     by_heads = [run for run in runs if run == BASE or run not in same]
     return {
         "jobs": [],  # rule cost looks for benchmarks itself
+        "alone": [],  # no experiment has them
         "outputs": [],  # rule claims reads what the other chapters make
         "runs": runs,
         "same_heads": same,

@@ -6,13 +6,13 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from headcount.base import fingerprint
 from headcount.base.ending import run
@@ -89,6 +89,9 @@ CLEANED = ("--src-lang", "--tgt-lang", "--train-src", "--train-tgt", "--dev-src"
 """Flags of all scripts that cut cleaned text into subwords."""
 
 
+_FORMATTER = argparse.ArgumentDefaultsHelpFormatter
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser that refuses an output folder that is an input, holds or lies in one."""
 
@@ -109,17 +112,21 @@ def parser(
     description: str, *flags: str | Flag, out: str = "", folder: str = ""
 ) -> argparse.ArgumentParser:
     """Return a parser of flags, shared ones by name, with `--out` for a file or a folder."""
-    made = _Parser(
-        description=description,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
-    )
+    made = _Parser(description=description, formatter_class=_FORMATTER, allow_abbrev=False)
+    return with_flags(made, *flags, out=out, folder=folder)
+
+
+def with_flags(
+    made: argparse.ArgumentParser, *flags: str | Flag, out: str = "", folder: str = ""
+) -> argparse.ArgumentParser:
+    """Return a parser with these flags added, as of `parser`."""
     outputs = [path("--out", out or folder)] * bool(out or folder)
     for item in (*flags, *outputs):
         shown, options = (item, _SHARED[item.strip("[]")]) if isinstance(item, str) else item
         name = shown.strip("[]")
-        required = shown == name and "default" not in options
-        made.add_argument(name, required=required, **options)
+        if name.startswith("-"):
+            options = {"required": shown == name and "default" not in options} | options
+        made.add_argument(name, **options)
     if folder:
         made.folder = "out"
     return made
@@ -173,22 +180,60 @@ def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[...,
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        kinds = {k: v for k, v in function.__annotations__.items() if k not in ("args", "return")}
-
         def main() -> None:
             made = parser(function.__globals__["__doc__"], *flags, out=out, folder=folder)
-            for kind in kinds.values():
-                add_flags(made, kind)
+            _add_sections(made, function)
             file = f"scripts/{Path(function.__code__.co_filename).name}"
-            args = made.parse_args(namespace=Flags(script=file))
-            args.sections = {name: from_flags(args, kind) for name, kind in kinds.items()}
-            function(args, **args.sections)
+            _call(function, made.parse_args(namespace=Flags(script=file)))
 
         if function.__module__ == "__main__":
             run(main)
         return function
 
     return decorate
+
+
+class SubCommand(NamedTuple):
+    """A function as of `script`, with its flags. Its docstring is the help."""
+
+    function: Callable[..., None]
+    flags: tuple[str | Flag, ...]
+    out: str = ""
+    folder: str = ""
+
+
+def run_one(description: str, commands: Mapping[str, SubCommand]) -> None:
+    """Parse the command line and run the sub-command that it names."""
+
+    def main() -> None:
+        made = parser(description)
+        added = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        for name, (function, flags, out, folder) in commands.items():
+            text = " ".join(function.__doc__.split())
+            texts = {"help": text.partition(". ")[0].rstrip("."), "description": text}
+            own = added.add_parser(name, allow_abbrev=False, formatter_class=_FORMATTER, **texts)
+            _add_sections(with_flags(own, *flags, out=out, folder=folder), function)
+        args = made.parse_args(namespace=Flags())
+        function = commands[args.command].function
+        args.script = function.__code__.co_filename
+        _call(function, args)
+
+    run(main)
+
+
+def _sections(function: Callable[..., None]) -> dict[str, type[Section]]:
+    annotated = function.__annotations__.items()
+    return {name: kind for name, kind in annotated if name not in ("args", "return")}
+
+
+def _add_sections(made: argparse.ArgumentParser, function: Callable[..., None]) -> None:
+    for kind in _sections(function).values():
+        add_flags(made, kind)
+
+
+def _call(function: Callable[..., None], args: Flags) -> None:
+    args.sections = {n: from_flags(args, kind) for n, kind in _sections(function).items()}
+    function(args, **args.sections)
 
 
 def _without_home(argument: str) -> str:

@@ -2,47 +2,41 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pandas as pd
-import torch
-from torch import Tensor
+from typing import Any, Self
 
 from headcount.ablation.masked_bleu import MaskedModel
-from headcount.ablation.masking import resamples_for
 from headcount.base.errors import UserError
 from headcount.base.files import check_apart, sha256
-from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.heads import ImportanceSettings
+from headcount.base.settings.heads import RolesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Ids, ParallelText
 from headcount.data.bpe import Segmenter
-from headcount.data.lines import references
-from headcount.data.text import clean
-from headcount.deployment.export import Deployed, Mask, own_form, write_export
-from headcount.heads.importance import measure_importance
-from headcount.library.linking import (
-    Named,
-    alignment_frame,
-    cross_heads,
-    link_words,
-    read_links,
+from headcount.data.lines import write_lines
+from headcount.deployment.export import Deployed, own_form, write_export
+from headcount.heads.linked_text import LinkedText
+from headcount.heads.roles import write_roles
+from headcount.library.linking import Named, cross_heads, link_words, read_links
+from headcount.library.measured import (
+    BUDGET,
+    Masked,
+    Measured,
+    addresses,
+    check_pairs,
+    cleaned,
+    firsts,
+    listed,
 )
 from headcount.model.transformer import Transformer
-from headcount.scoring.bleu import Score, score_corpus
-from headcount.scoring.bootstrap import Difference
 from headcount.search.translation import OwnSearch, translate_lines
-from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount.training.score import mean_loss
 
-_DECODE, _IMPORTANCE = DecodeSettings(), ImportanceSettings()
+_DECODE = DecodeSettings()
 
 
 def load(folder: str | Path, subwords: str | Path | None = None, device: str = "auto") -> "Model":
@@ -82,7 +76,7 @@ def import_pretrained(
     return load(out, device=device)
 
 
-class Model(Deployed):
+class Model(Deployed, Measured):
     """A translation model with its segmenters, from `load` or `headcount.import_pretrained`.
 
     Text is a list of plain lines, one sentence in a line. A mask names masked heads by their
@@ -99,27 +93,28 @@ class Model(Deployed):
         return self.model
 
     @property
+    def languages(self) -> str:
+        """Source and target language, as in en-de."""
+        return "-".join(side.language for side in self._sides)
+
+    @property
+    def path(self) -> Path:
+        """Folder of the model."""
+        return self.source.path
+
+    @property
     def settings(self) -> ModelSettings:
         """Sizes of the model."""
         return self.module.settings
-
-    @property
-    def heads(self) -> list[str]:
-        """Addresses of the heads, in the order of every multiplier."""
-        return [head.name() for head in self.module.grid.heads()]
 
     @property
     def first_heads(self) -> list[str]:
         """Addresses of the same heads in the original model, before heads were removed."""
         return [head.name() for head in self.originals]
 
-    def mask(self, mask: Mask) -> np.ndarray:
-        """Return the multipliers of heads, [heads], 0 for a masked head."""
-        return read_mask(mask, self.module.grid)
-
     def encode(self, line: str) -> Ids:
         """Return the ids of a line of the source language, without start or end."""
-        return self._sides[0].encode(_clean([line])[0])
+        return self._sides[0].encode(cleaned([line])[0])
 
     def decode(self, ids: Ids) -> str:
         """Return the detokenised line of ids. Raises UserError for an unknown id."""
@@ -129,64 +124,15 @@ class Model(Deployed):
         return self._sides[1].decode(ids)
 
     def translate(
-        self, lines: Sequence[str], mask: Mask = (), decode: DecodeSettings = _DECODE
+        self, sources: Sequence[str], mask: Masked = (), decode: DecodeSettings | None = None
     ) -> list[str]:
         """Return translations of lines by beam search. An empty line stays empty."""
-        search = OwnSearch(self.module, self._sides, decode, self._multiplier(mask))
-        return translate_lines(search, _clean(lines))[0]
+        search = OwnSearch(self.module, self._sides, decode or _DECODE, self._multiplier(mask))
+        return translate_lines(search, cleaned(sources))[0]
 
-    def loss(self, sources: Sequence[str], targets: Sequence[str], mask: Mask = ()) -> float:
-        """Return the loss per target token of given translations, in nats."""
-        text = self._text(sources, targets)
-        return mean_loss(self.module, text, _DECODE.batch_tokens, self._multiplier(mask))
-
-    def bleu(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        mask: Mask = (),
-        decode: DecodeSettings = _DECODE,
-    ) -> Score:
-        """Return BLEU, 0 to 100. Several references of a line have tabs between them."""
-        spelt = self._spelt(targets)  # before the long search, to refuse a text
-        translations = self.translate(sources, mask, decode)
-        return score_corpus(translations, spelt, self._sides[1].language)[0]
-
-    def importance(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        settings: ImportanceSettings = _IMPORTANCE,
-    ) -> dict[str, float]:
-        """Return importance of heads on all these pairs, by address."""
-        values = measure_importance(self.module, self._text(sources, targets), settings)
-        return dict(zip(self.heads, values.tolist(), strict=True))
-
-    def ablate(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        masks: Mapping[str, Mask] | None = None,
-        decode: DecodeSettings = _DECODE,
-    ) -> dict[str, Difference]:
-        """Return differences of BLEU under named masks, or without each head, to no mask."""
-        named = {head: [head] for head in self.heads} if masks is None else masks
-        sets = {name: self._silent(mask) for name, mask in named.items()}
-        masked = MaskedModel(self.module, *self._sides, decode)
-        texts = (_clean(sources), self._spelt(targets))
-        differences = masked.compare(texts, list(sets.values()), resamples_for(self.module.grid))
-        return {name: differences[silent] for name, silent in sets.items()}
-
-    def alignment(
-        self, sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None = None
-    ) -> pd.DataFrame:
-        """Return alignment error rates of heads on these pairs, with the columns of alignment.csv.
-
-        `links`: a string such as `0-0 1p2` for every pair. Words stand between spaces.
-        """
-        firsts = [references(line)[0] for line in _listed(targets)]
-        text = read_links(_clean(sources), _clean(firsts), links, self._sides)
-        return alignment_frame(self.module, text, _DECODE.batch_tokens)
+    def without(self, mask: Masked) -> Self:
+        """Return a smaller model without the heads. The others are numbered again in a layer."""
+        return super().without(addresses(mask))
 
     def align(
         self,
@@ -203,9 +149,9 @@ class Model(Deployed):
             lists = self.align([source], None if target is None else [target], heads)
             return lists[0] if target is not None else (lists[0][0], lists[1][0])
         given = cross_heads(heads, self.module.grid)
-        targets = self.translate(source) if target is None else _listed(target)
-        text = read_links(_clean(source), _clean(targets), [""] * len(targets), self._sides)
-        links = link_words(self.module, text, given, _DECODE.batch_tokens)
+        targets = self.translate(source) if target is None else listed(target)
+        text = read_links(cleaned(source), cleaned(targets), [""] * len(targets), self._sides)
+        links = link_words(self.module, text, given, BUDGET)
         return links if target is not None else (targets, links)
 
     def save(self, out: str | Path) -> str:
@@ -238,46 +184,53 @@ class Model(Deployed):
             aligned = Aligned.of([self.originals[place] for place in places])
         return export_model(self, to, theirs, Path(out), self._origin(), aligned=aligned)
 
+    def _files(self) -> list[Path]:
+        """Return the files that the model was read from."""
+        return [*self.source.files, *self.pair.files()]
+
+    def _weights(self) -> str:
+        """Return the checksum of the model's file, or of the weights if heads were removed."""
+        same = self.module.grid == self.source.settings.grid
+        return sha256(*self.source.weight_files) if same else super()._weights()
+
+    _has_roles = True
+
+    def _write_roles(self, sources: Sequence[str], targets: Sequence[str], out: Path) -> None:
+        """Write what heads attend to, as scripts/roles.py does."""
+        text, origin = self._text(sources, targets), self._provenance()
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work, "model")
+            replace(self, originals=self.module.grid.heads()).save(folder)
+            model, pair = ModelFolder(folder), PairFolder(folder)
+            for split in ("train", "dev"):
+                sides = zip(
+                    pair.texts(split), pair.vocabularies(), (text.src, text.tgt), strict=True
+                )
+                for path, words, ids in sides:
+                    write_lines(path, (" ".join(words.pieces(line)) for line in ids))
+            write_roles(model, pair, [], RolesSettings(), out, origin)
+
     def _origin(self) -> dict[str, Any]:
-        return origin_of([*self.source.files, *self.pair.files()])
+        return origin_of(self._files())
 
-    def _multiplier(self, mask: Mask) -> Tensor | None:
-        return torch.from_numpy(self.mask(mask)) if mask else None
-
-    def _silent(self, mask: Mask) -> Heads:
-        """Return places of masked heads. Raises UserError for gates between 0 and 1."""
-        multiplier = self.mask(mask)
-        if not np.isin(multiplier, (0, 1)).all():
-            raise UserError("masks: expected masked heads, found gates between 0 and 1")
-        return tuple(np.flatnonzero(multiplier == 0).tolist())
+    def _translator(self, decode: DecodeSettings | None = None) -> MaskedModel:
+        return MaskedModel(self.module, *self._sides, decode or _DECODE)
 
     def _spelt(self, targets: Sequence[str]) -> list[str]:
-        """Return references in the spelling of the model's text."""
-        return [self._sides[1].normalise(line) for line in _listed(targets)]
+        return [self._sides[1].normalise(line) for line in listed(targets)]
 
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
-        """Return the pairs as ids, with the first of several references."""
-        if len(sources) != len(targets) or not len(sources):
-            counts = f"{len(sources)} and {len(targets)}"
-            raise UserError(f"expected as many sources as targets and at least one, found {counts}")
-        firsts = [references(line)[0] for line in _listed(targets)]
+        check_pairs(sources, targets)
         src, tgt = (
-            [side.encode(line) for line in _clean(lines)]
-            for side, lines in zip(self._sides, (sources, firsts), strict=True)
+            [side.encode(line) for line in cleaned(lines)]
+            for side, lines in zip(self._sides, (sources, firsts(targets)), strict=True)
         )
         return ParallelText(src, tgt)
 
-
-def _clean(lines: Sequence[str]) -> list[str]:
-    """Return the lines as scripts clean them. Raises UserError for a text in place of a list."""
-    return list(map(clean, _listed(lines)))
-
-
-def _listed(lines: Sequence[str]) -> list[str]:
-    """Return the lines. Raises UserError for a text, whose letters would be taken for lines."""
-    if isinstance(lines, str):
-        raise UserError("expected a list of lines, found one text; put it in [ ]")
-    return list(lines)
+    def _linked(
+        self, sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None
+    ) -> LinkedText:
+        return read_links(cleaned(sources), cleaned(firsts(targets)), links, self._sides)
 
 
 def origin_of(files: list[Path]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from headcount.data.lines import clean_lines, references
 from headcount.model.machine import batches_of, pick_device
 from headcount.model.transformer import first_device
 from headcount.search.sources import search_batches
-from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, TokenisedText
+from headcount_hf.hooks.hooked_seq2seq import HookedSeq2Seq, Source, TokenisedText
 from headcount_hf.pretrained.families import check_languages
 from headcount_hf.pretrained.library import input_files, open_tokeniser, open_whole
 from headcount_hf.pretrained.pieces import named_languages
@@ -39,6 +39,9 @@ class HookedFolder:
     source: str = ""  # the model's name of the source language, such as eng_Latn, if it has several
     target: str = ""
     prefix: str = ""  # before every source, such as "translate English to German: "
+
+    empty = ""
+    """A source without content."""
 
     @property
     def files(self) -> list[Path]:
@@ -74,20 +77,28 @@ class HookedFolder:
 
     def check(self, texts: "HookedInputs | None" = None) -> None:
         """Raise UserError where the mask of one sentence acts on another one."""
-        self._loaded[1].check(self.text([""], ["a"]))
+        self._loaded[1].check(self.text([self.empty], ["a"]))
 
     def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
         """Return pairs of lines, with all ids that the tokeniser adds."""
-        said, start = self._ids("text_target", targets), self.target_options().get(_BEGINS)
+        return self.pairs(self.sources(sources), self._ids("text_target", targets))
+
+    def pairs(self, sources: list[Source], said: list[Ids]) -> TokenisedText:
+        """Return pairs of ids from the tokeniser, as the model reads them."""
+        start = self.target_options().get(_BEGINS)
         if start is not None:  # the tokeniser puts it behind the end
             said = [ids[:-1] for ids in said]
-        return self._loaded[1].text(self.sources(sources), said, start)
+        return self._loaded[1].text(sources, said, start)
 
-    def sources(self, lines: Sequence[str]) -> list[Ids]:
+    def sources(self, lines: Sequence[Any]) -> list[Source]:
         """Return the ids of source lines."""
         return self._ids("text", [self.prefix + line for line in lines])
 
-    def target_options(self) -> dict[str, int]:
+    def batches(self, sources: Sequence[Source], budget: int) -> list[list[int]]:
+        """Return numbers of the sources of every batch of a search."""
+        return search_batches(sources, budget)
+
+    def target_options(self) -> dict[str, Any]:
         """Return arguments of the search for the target language."""
         if not self.target:
             return {}
@@ -192,7 +203,7 @@ class HookedModel(Translator):
         options = self.folder.target_options() | {"num_beams": settings.pop("beam")} | settings
         del options["search"]
         with batches_of("generate", budget):
-            for numbers in search_batches(repeated, budget):
+            for numbers in self.folder.batches(repeated, budget):
                 ids = self.model.generate([repeated[n] for n in numbers], options, rows[numbers])
                 decoded = self.folder.tokeniser.batch_decode(ids, skip_special_tokens=True)
                 for number, line in zip(numbers, decoded, strict=True):

@@ -33,6 +33,7 @@ class Kind(NamedTuple):
 
 
 SEQ2SEQ = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
+SPEECH = Kind("AutoModelForSpeechSeq2Seq", "speech model", "pretrained")
 
 
 def of_hugging_face(package: str, kind: Kind) -> Any:
@@ -132,9 +133,15 @@ def open_model(
     return model.eval(), sorted(report["unexpected_keys"])
 
 
-def open_whole(folder: Path) -> nn.Module:
+def open_sound(folder: Path) -> Any:
+    """Return what makes features of sound. Raises UserError if there is nothing."""
+    theirs = of_hugging_face("transformers", SPEECH)
+    return _opened(theirs.AutoFeatureExtractor, folder, SPEECH, {})
+
+
+def open_whole(folder: Path, kind: Kind = SEQ2SEQ) -> nn.Module:
     """Return an encoder-decoder. Raises UserError for missing weights or another model's."""
-    model, unknown = open_model(folder, SEQ2SEQ)
+    model, unknown = open_model(folder, kind)
     # Tables of positions that the library computes itself may be there.
     if others := [name for name in unknown if "embed_positions.weight" not in name]:
         raise UserError(

@@ -14,6 +14,7 @@ BEST = 4  # heads that are compared with other heads of equal importance
 FEWEST = 5  # heads of a correlation
 NEAR = 0.1  # AER above that of the best head
 _KINDS = {"gold": "given with the corpus", "silver": "found by the aligner eflomal"}
+_KINDS |= {"given": "from a file"}
 
 
 def alignment(alignment: pd.DataFrame, pruned_alignment: pd.DataFrame) -> pd.DataFrame:

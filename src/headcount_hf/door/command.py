@@ -1,0 +1,144 @@
+"""The command `headcount`: which heads of a model matter, without them, translations, exports.
+
+Experiments with several models run by Snakemake instead.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from headcount.base.command import Flags, SubCommand, flag, path, run_one
+from headcount.base.errors import UserError
+from headcount.base.files import write_text
+from headcount.base.settings.decode import DecodeSettings, TranslateSettings
+from headcount.base.settings.section import Compute
+from headcount.data.lines import clean_lines
+from headcount.data.text import read_clean
+from headcount.heads.importance import read_importance
+from headcount.library.model import Model
+from headcount.library.report import require_packages
+from headcount.search.translation import translate_stream
+from headcount.store.kept_heads import pick_heads
+from headcount.store.model_folder import ModelFolder
+from headcount_hf.door.opening import OPENED, open_any, use_machine
+from headcount_hf.export.aligned import Aligned
+from headcount_hf.export.ctranslate2_model import open_search
+from headcount_hf.export.export import FORMS, check_export, export_model
+from headcount_hf.hooks.opened import is_hooked
+
+
+def heads(args: Flags, compute: Compute) -> None:
+    """Measure which heads of a model matter and which may be removed, and write a report.
+
+    The same command goes on after a stop.
+    """
+    require_packages()
+    from headcount_hf.door.answer import measure_heads  # needs some of them
+
+    model = open_any(args, compute, args.out)
+    texts = read_clean(args.source), read_clean(args.reference)
+    links = None if args.links is None else list(clean_lines(args.links))
+    measure_heads(model, texts, (args.source, args.reference), args.out, links, args.sentences)
+
+
+def prune(args: Flags, compute: Compute) -> None:
+    """Write a model without the heads of --mask, or without the least important share."""
+    by_rank = args.importance is not None
+    if by_rank == bool(args.mask) or by_rank != (args.share is not None):
+        raise UserError("expected --mask, or --importance with --share")
+    with TemporaryDirectory() as work:
+        model = open_any(args, compute, Path(work))
+        mask = args.mask or _least(model, args.importance, args.share)
+        smaller = model.without(mask)
+        write = smaller.save if isinstance(model, Model) else smaller.export
+        print(write(args.out))
+
+
+def translate(args: Flags, decode: TranslateSettings) -> None:
+    """Translate lines of --source, or of standard input, to standard output."""
+    if args.source is None and not is_hooked(args.model):
+        use_machine(decode)
+        folder = ModelFolder(args.model)
+        search = open_search(folder, folder.pair(args.bpe), args.mask, decode)
+        return translate_stream(search, sys.stdin.buffer, sys.stdout.buffer)
+    with TemporaryDirectory() as work:
+        model = open_any(args, decode, Path(work))
+        lines = read_clean(args.source or Path("/dev/stdin"))
+        ours = decode if isinstance(model, Model) else None
+        print("\n".join(model.translate(lines, args.mask, ours)))
+
+
+def export(args: Flags, decode: DecodeSettings) -> None:
+    """Write a model for another program, as `scripts/export.py` does."""
+    with TemporaryDirectory() as work:
+        model = open_any(args, decode, Path(work))
+        aligned = Aligned.read(args.alignment) if args.alignment else None
+        if not isinstance(model, Model):
+            heads = aligned.heads if aligned else ()
+            return print(model.without(args.mask).export(args.out, args.to, alignment=heads))
+        theirs = args.model if is_hooked(args.model) and args.to == "huggingface" else None
+        deployed = model.without(args.mask) if args.mask else model
+        check = partial(check_export, deployed, text=args.check, settings=decode)
+        given = deployed, args.to, args.pretrained or theirs, args.out, args.origin(decode=None)
+        print(export_model(*given, check if args.check else None, aligned))
+
+
+def align(args: Flags, compute: Compute) -> None:
+    """Link the words of sentence pairs, or of sources and their translations.
+
+    Each line has a pair's links such as `0-0 1-2`, source word first, counted from 0.
+    """
+    with TemporaryDirectory() as work:
+        model = open_any(args, compute, Path(work))
+        if not isinstance(model, Model):
+            raise UserError(f"{args.model}: expected a model that can be imported")
+        sources = read_clean(args.source)
+        targets = args.target and read_clean(args.target)
+        aligned = model.align(sources, targets, args.heads or None)
+        said, links = (None, aligned) if targets else aligned
+        lines = [" ".join(f"{s}-{t}" for s, t in pair) for pair in links]
+        if said:
+            lines = [f"{line}\t{of_line}" for line, of_line in zip(said, lines, strict=True)]
+        text = "".join(f"{line}\n" for line in lines)
+        write_text(args.out, text) if args.out else print(text, end="")
+
+
+def _least(model: Any, importance: Path, share: float) -> list[str]:
+    """Return the addresses of the least important share of the heads, in percent."""
+    grid = model.module.grid
+    folder = model.source if isinstance(model, Model) else model.folder
+    values = read_importance(importance, folder, grid)
+    keep = grid.size - round(grid.size * share / 100)
+    kept = pick_heads(grid, None, None, values, keep)
+    return [name for name, gate in zip(model.heads, kept, strict=True) if not gate]
+
+
+_TEXT = flag("--sentences", "pairs on which heads are measured", type=int, default=500)
+COMMANDS: dict[str, SubCommand] = {
+    "heads": SubCommand(heads, (
+        *OPENED, "--source", path("--reference", "translations of the source"),
+        path("[--links]", "links between words, such as 0-0 1-2, a line for each pair"), _TEXT,
+    ), folder="folder to write"),
+    "prune": SubCommand(prune, (
+        *OPENED, "--mask", "[--importance]",
+        flag("[--share]", "percent of the heads to remove, with --importance", type=float),
+    ), folder="folder to write"),
+    "translate": SubCommand(translate, (*OPENED, "--mask", "[--source]")),
+    "export": SubCommand(export, (
+        *OPENED, "--mask",
+        flag("--to", "format of the model", choices=FORMS, default="ctranslate2"),
+        path("[--pretrained]", "imported model, whose family and tokenizer are kept"),
+        path("[--check]", "text to translate in both ways, a line each"),
+        flag("--alignment", "heads that align, such as dec_enc.1.3", nargs="+", default=[]),
+    ), folder="folder to write"),
+    "align": SubCommand(align, (
+        *OPENED, "--source", path("[--target]", "translations; without: the model's own"),
+        flag("--heads", "heads whose mean counts", nargs="+", default=[]),
+        path("[--out]", "file to write; without: standard output"),
+    )),
+}  # fmt: skip
+main: Callable[[], None] = partial(run_one, __doc__, COMMANDS)
+"""Run the command."""
