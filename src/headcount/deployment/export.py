@@ -65,14 +65,14 @@ class Deployed:
         if original not in self.originals:
             lack = f"head {original.name()} does not exist in this model, or is masked"
             raise UserError(f"{lack}; take another head, or measure the model without it")
-        return self.model.grid.heads()[self.originals.index(original)]
+        return self.model.settings.grid.heads()[self.originals.index(original)]
 
     def beginning_with(self, heads: Sequence[Head]) -> Self:
         """Return the same function with these heads first in their layers. Others keep their order.
 
         Raises UserError for a head that the model does not have.
         """
-        grid = self.model.grid
+        grid = self.model.settings.grid
         first = [grid.index(head) for head in heads]
         rest = [place for place in range(grid.size) if place not in first]
         order = [
@@ -93,7 +93,7 @@ class Deployed:
         source = self.source.facts()
         facts = {key: value for key, value in source.items() if key not in _OWN_FACTS}
         facts["parameters"] = parameter_count(self.model)
-        grid = self.model.grid
+        grid = self.model.settings.grid
         if "kept_heads" in source or grid.size < self.source.settings.grid.size:
             closed = [f"{kind}.{n}" for kind, n, at in grid.layers() if at.start == at.stop]
             facts |= {
@@ -118,7 +118,7 @@ class Form:
 
 def own_form(what: Deployed) -> Form:
     """Return the form of this project: a model with its subwords beside it."""
-    model, size = what.model, what.model.grid.size
+    model, size = what.model, what.model.settings.grid.size
     return Form(
         lambda part: ModelFolder(part).save(model, dict(model.named_parameters()), what.facts()),
         SEGMENTERS,
@@ -139,7 +139,7 @@ def write_export(
     `inputs`: folders that were read beside the model and its subwords.
     """
     settings = what.model.settings
-    heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
+    heads = {kind: list(counts) for kind, counts in what.model.settings.grid.counts.items()}
     widths = {kind: list(counts) for kind, counts in settings.ffn_widths.items()}
     form = replace(form, facts={"heads": heads, "feed_forward_units": widths, **form.facts})
     folders = [what.source.path, what.pair.path, *inputs]

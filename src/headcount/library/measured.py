@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headcount.ablation.masked_bleu import Point, Translator, point_rows
 from headcount.ablation.masking import ABLATION_COLUMNS, resamples_for, single_heads
+from headcount.base.addresses import Head
 from headcount.base.command import Flags
 from headcount.base.errors import UserError
 from headcount.base.head_values import COLUMNS, head_rows
@@ -197,7 +198,7 @@ def addresses(mask: Masked) -> Mask:
     if not isinstance(mask, pd.DataFrame):
         return mask
     rows = mask[["kind", "layer", "head"]].itertuples(index=False)
-    return [f"{kind}.{layer}.{head}" for kind, layer, head in rows]
+    return [Head(*row).name() for row in rows]
 
 
 def cleaned(lines: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ from headcount.library.measured import (
     listed,
 )
 from headcount.model.transformer import Transformer
+from headcount.model.units import UnitTransformer
 from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -130,8 +131,12 @@ class Model(Deployed, Measured):
         search = OwnSearch(self.module, self._sides, decode or _DECODE, self._multiplier(mask))
         return translate_lines(search, cleaned(sources))[0]
 
+    def with_units(self) -> Self:
+        """Return the same model, whose measures and masks know feed-forward units and layers."""
+        return replace(self, model=UnitTransformer.of(self.model))
+
     def without(self, mask: Masked) -> Self:
-        """Return a smaller model without the heads. The others are numbered again in a layer."""
+        """Return a smaller model without the units. The others are numbered again in a layer."""
         return super().without(addresses(mask))
 
     def align(
@@ -148,7 +153,7 @@ class Model(Deployed, Measured):
         if isinstance(source, str):
             lists = self.align([source], None if target is None else [target], heads)
             return lists[0] if target is not None else (lists[0][0], lists[1][0])
-        given = cross_heads(heads, self.module.grid)
+        given = cross_heads(heads, self.settings.grid)
         targets = self.translate(source) if target is None else listed(target)
         text = read_links(cleaned(source), cleaned(targets), [""] * len(targets), self._sides)
         links = link_words(self.module, text, given, BUDGET)
@@ -179,7 +184,7 @@ class Model(Deployed, Measured):
 
         theirs, aligned = pretrained and Path(pretrained), None
         if alignment is not None:
-            grid = self.module.grid
+            grid = self.settings.grid
             places = map(grid.index, cross_heads(alignment, grid))
             aligned = Aligned.of([self.originals[place] for place in places])
         return export_model(self, to, theirs, Path(out), self._origin(), aligned=aligned)
@@ -190,7 +195,7 @@ class Model(Deployed, Measured):
 
     def _weights(self) -> str:
         """Return the checksum of the model's file, or of the weights if heads were removed."""
-        same = self.module.grid == self.source.settings.grid
+        same = self.settings == self.source.settings
         return sha256(*self.source.weight_files) if same else super()._weights()
 
     _has_roles = True
@@ -200,7 +205,7 @@ class Model(Deployed, Measured):
         text, origin = self._text(sources, targets), self._provenance()
         with tempfile.TemporaryDirectory() as work:
             folder = Path(work, "model")
-            replace(self, originals=self.module.grid.heads()).save(folder)
+            replace(self, originals=self.settings.grid.heads()).save(folder)
             model, pair = ModelFolder(folder), PairFolder(folder)
             for split in ("train", "dev"):
                 sides = zip(
