@@ -102,7 +102,7 @@ DRY = matching(r"snakemake --cores all (-F|--config experiment=(?!my_first))")
 """Run as a dry run. The whole commands take a download, a model, or hours."""
 PARSED = matching(r"python (?!.* --help)(scripts/|workflow/|-m benchmarks|-m tests\.golden|\.ci/)")
 """Read by their own parser of flags."""
-INSTALLS = matching("(python -m )?pip install")
+INSTALLS = matching("(python -m )?pip (install|wheel)")
 """Gigabytes. The gate's line installs in the same way, so here only the names are tried."""
 CLUSTER = matching("sbatch|snakemake --workflow-profile")
 """Read by Snakemake's parser; test_slurm.py has a cluster of its own."""

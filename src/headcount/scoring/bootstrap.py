@@ -73,8 +73,8 @@ def resample_bleu(
     for lines in systems:
         check_lengths(lines, targets)
     metric = bleu_metric(language, reference_streams(targets))
-    # A translation that several systems share is counted once. With private methods of the pinned
-    # sacreBLEU: its public ones would read each reference once more for each system.
+    # A translation that several systems share is counted once. With private methods of
+    # sacreBLEU 2: its public ones would read each reference once more for each system.
     places: dict[tuple[int, str], int] = {}
     rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
     count = metric._compute_segment_statistics
