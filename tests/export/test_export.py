@@ -83,7 +83,7 @@ def test_a_model_without_units_translates_alike(bpe, tmp_path, norm, capsys):
     sizes = {"d_model": 12, "d_ff": 40, "norm": norm}
     grid = make_settings(**sizes).unit_grid
     gates = torch.from_numpy(grid.mask(map(Head.parse, UNITS)))
-    model = learnt(bpe, tmp_path, 3, gates=gates, **sizes)
+    model = learnt(bpe, tmp_path, 3, 400, gates, lr=0.01, **sizes)
     flags = ["--model", model, "--bpe", bpe, "--check", tmp_path / "learnt.txt", "--beam", 3]
     # 15, 40 and 0 units: up to 16, 48 and 16 in one form, 15, 40 and 40 in the other.
     for form, zeros in (("ctranslate2", 1 + 8 + 16), ("huggingface", 40)):
