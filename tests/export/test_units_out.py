@@ -1,11 +1,10 @@
-"""Log-probabilities of models without units in CTranslate2, and sizes that it cannot have."""
+"""Log-probabilities of models without units in CTranslate2."""
 
 import pytest
 import torch
 from small_models import TEXT, make_model
 
 from headcount.base.addresses import Head
-from headcount.base.errors import UserError
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.removal import remove_units
 from headcount.model.units import UnitTransformer
@@ -39,10 +38,3 @@ def test_log_probabilities_are_ours(case, norm, tmp_path):
     )
     found = [sum(each.log_probs) for each in translator.score_batch(src, tgt)]
     assert found == pytest.approx((-score_targets(model, TEXT, 100)).tolist(), abs=1e-4)
-
-
-def test_a_side_without_layers_is_refused(tmp_path):
-    pytest.importorskip("ctranslate2")
-    model = without(["enc_layer.0", "enc_layer.1"], "pre")
-    with pytest.raises(UserError, match="a layer on both sides, found 0 in the encoder and 3"):
-        export(model, *WORDS, tmp_path)
