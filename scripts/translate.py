@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.search.translation import translate_file, translate_stream
 from headcount.store.model_folder import open_model
-from headcount_hf.export.ctranslate2_model import open_search
+from headcount_hf.export.ctranslate2_search import open_search
 
 
 @script(

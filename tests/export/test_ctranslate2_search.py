@@ -22,7 +22,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.score import score_targets
 from headcount_hf.export import ctranslate2_model
-from headcount_hf.export.ctranslate2_model import CTranslate2Search, open_search, search_with
+from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search, search_with
 from headcount_hf.export.exported import Best
 
 pytest.importorskip("ctranslate2")

@@ -9,7 +9,8 @@ import headcount
 from headcount.base.files import read_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_model import CTranslate2Search, export_shape
+from headcount_hf.export.ctranslate2_model import export_shape
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words
 

@@ -17,7 +17,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_model import CTranslate2Search
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
 from headcount_hf.export.export import Agreement, check_export, export_model
 from headcount_hf.export.exported import Best
 
@@ -83,7 +83,7 @@ def test_a_model_without_units_translates_alike(bpe, tmp_path, norm, capsys):
     sizes = {"d_model": 12, "d_ff": 40, "norm": norm}
     grid = make_settings(**sizes).unit_grid
     gates = torch.from_numpy(grid.mask(map(Head.parse, UNITS)))
-    model = learnt(bpe, tmp_path, 3, gates=gates, **sizes)
+    model = learnt(bpe, tmp_path, 3, 400, gates, lr=0.01, **sizes)
     flags = ["--model", model, "--bpe", bpe, "--check", tmp_path / "learnt.txt", "--beam", 3]
     # 15, 40 and 0 units: up to 16, 48 and 16 in one form, 15, 40 and 40 in the other.
     for form, zeros in (("ctranslate2", 1 + 8 + 16), ("huggingface", 40)):
@@ -94,9 +94,9 @@ def test_a_model_without_units_translates_alike(bpe, tmp_path, norm, capsys):
         assert facts["heads"] == {"enc_self": [2], "dec_self": [3, 3], "dec_enc": [3, 2]}
         assert facts["feed_forward_units"] == {"enc_ffn": [15], "dec_ffn": [40, 0]}
         assert facts["zero_feed_forward_units"] == zeros
-        words = ["--mask", "enc_layer.0", "enc_layer.1", "--to", form]
-        assert run_script("export", [*flags, *words, "--out", tmp_path / "none"]) == 2
-        assert "found 0 in the encoder and 3 in the decoder" in capsys.readouterr().err
+    words = ["--mask", "enc_layer.0", "enc_layer.1", "--out", tmp_path / "none"]
+    assert run_script("export", [*flags, *words, "--to", "huggingface"]) == 2
+    assert "found 0 in the encoder and 3 in the decoder" in capsys.readouterr().err
 
 
 def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, monkeypatch):

@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pytest
 from imported_marian import import_marian
+from learnt_model import LEARNT, learn
 from script_runner import run_script
 from small_pretrained import EndAtLongest
 from small_run import SmallRun
 
 from headcount.data.fetching.models import RECORD
 from headcount.data.text import read_clean
+from headcount.deployment.export import Deployed
 from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+from headcount_hf.export.export import export_model
 
 pytestmark = pytest.mark.slow
 
-SEARCH = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01, "--max-length-extra", 20]
+LONGEST = 40
+SEARCH = ["--beam", 2, "--length-penalty", 0]
+SEARCH += ["--max-length-factor", 0.01, "--max-length-extra", LONGEST]
 SILENT = ["enc_self.0.1", "enc_self.1.0", "dec_self.0.0", "dec_self.0.1", "dec_self.0.2",
           "dec_self.0.3", "dec_enc.1.2"]  # fmt: skip
 
@@ -48,9 +54,9 @@ def translations_there(folder: Path, text: Path) -> list[str]:
     for line in text.read_text().splitlines():
         ids = model.generate(
             **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
-            early_stopping="never", max_new_tokens=20, do_sample=False, max_length=None,
+            early_stopping="never", max_new_tokens=LONGEST, do_sample=False, max_length=None,
             forced_eos_token_id=None, suppress_tokens=[model.config.pad_token_id],
-            logits_processor=[EndAtLongest(0, 20)],
+            logits_processor=[EndAtLongest(0, LONGEST)],
         )[0]  # fmt: skip
         found.append(tokenizer.decode(ids, skip_special_tokens=True))
     return found
@@ -76,34 +82,28 @@ def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, t
 
 
 def test_a_marian_without_units_goes_through_all_programs(root, flags, tmp_path, capsys):
-    """By importance half of its 192 feed-forward units go, and then a layer of each side."""
+    """Half of its 192 feed-forward units go by importance, then two layers. Then it is tuned."""
     pytest.importorskip("ctranslate2")
-    text, measured = root / "text/dev.src", tmp_path / "units.csv"
-    assert run_script("importance", [*flags, "--units", "--out", measured]) == 0
-    words = [
-        "--importance",
-        measured,
-        "--scope",
-        "ffn",
-        "--keep",
-        96,
-        "--out",
-        tmp_path / "smaller",
-    ]
-    assert run_script("remove", [*flags[:2], *words, "--out", tmp_path / "smaller"]) == 0
-    widths = ModelFolder(tmp_path / "smaller/model").settings.ffn_widths
-    assert sum(map(sum, widths.values())) == 96 and len({*widths["enc_ffn"]}) == 2
-    gates = ["--mask", tmp_path / "smaller/heads.csv", "enc_layer.0", "dec_layer.1"]
-    expected = translations([*flags, *gates], text, tmp_path / "masked.txt")
-    assert len(set(expected)) > 1
-    flags = ["--model", tmp_path / "smaller/model", *flags[2:], "--mask", *gates[2:]]
-    assert translations(flags, text, tmp_path / "ours.txt") == expected
-    there = [*flags, "--engine", "ctranslate2"]
-    assert translations(there, text, tmp_path / "fast.txt") == expected
-    there += ["--compute-type", "int8"]
-    assert len(translations(there, text, tmp_path / "int8.txt")) == len(expected)
-    out = ["--to", "huggingface", "--pretrained", root / "opus", "--out", tmp_path / "back"]
-    assert run_script("export", [*flags, *out]) == 0
+    measured = ["--importance", tmp_path / "units.csv"]
+    assert run_script("importance", [*flags, "--units", "--out", measured[1]]) == 0
+    words = ["--scope", "ffn", "--keep", 96, "--out", tmp_path / "smaller"]
+    assert run_script("remove", [*flags[:2], *measured, *words]) == 0
+    source, gone = ModelFolder(tmp_path / "smaller/model"), ["enc_layer.0", "dec_layer.1"]
+    assert sum(map(sum, source.settings.ffn_widths.values())) == 96
+    what = Deployed.open(source, PairFolder(root / "bpe"), gone)
+    layers = [*what.model.encoder.parameters(), *what.model.decoder.parameters()]
+    learn(what.model, what.pair.read("dev"), layers, updates=400, lr=0.01)
+    export_model(what, "headcount", None, tmp_path / "tuned", {})
+    lines, text = (root / "text/dev.src").read_text().splitlines(), tmp_path / "text"
+    text.write_text("".join(f"{lines[number]}\n" for number in LEARNT))
+    flags = ["--model", tmp_path / "tuned"]
+    expected = translations(flags, text, tmp_path / "ours.txt")
+    assert len(set(expected)) == len(LEARNT)
+    for kind in ("float32", "int8"):
+        words = ["--engine", "ctranslate2", "--compute-type", kind]
+        assert translations([*flags, *words], text, tmp_path / f"{kind}.txt") == expected
+    words = ["--to", "huggingface", "--pretrained", root / "opus", "--out", tmp_path / "back"]
+    assert run_script("export", [*flags, *words]) == 0
     assert translations_there(tmp_path / "back", text) == expected
     capsys.readouterr()
     assert run_script("describe_model", ["--pretrained", tmp_path / "back"]) == 0

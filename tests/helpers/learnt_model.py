@@ -13,7 +13,7 @@ from headcount.store.pair_folder import PairFolder
 LEARNT = (0, 1, 10)  # short sentences of the dev set
 
 
-def learnt(bpe, folder, heads, updates=200, gates=None, d_model=10, **changes):
+def learnt(bpe, folder, heads, updates=200, gates=None, d_model=10, lr=0.02, **changes):
     """A model that has seen a few sentences often enough to end them, in a folder.
 
     With `gates`, it has seen them with its heads, or all its units, times these as often. The
@@ -21,13 +21,20 @@ def learnt(bpe, folder, heads, updates=200, gates=None, d_model=10, **changes):
     """
     lines = list(clean_lines(bpe.parent / "dev.src"))
     write_lines(folder / "learnt.txt", [lines[number] for number in LEARNT])
-    text = PairFolder(bpe).read("dev")
     size = len(Vocabulary.load(bpe / "src.vocab"))
     sizes = {"src_size": size, "tgt_size": size, "heads": heads, "d_model": d_model}
     model = make_model(joint=True, dropout=0.0, **sizes, **changes)
+    learn(model, PairFolder(bpe).read("dev"), model.parameters(), updates, gates, lr)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
+    return folder / "model"
+
+
+def learn(model, text, weights, updates=200, gates=None, lr=0.02) -> None:
+    """Train these weights of a model on the sentences, see `learnt`."""
     whole = gates is None or len(gates) == model.grid.size
     masked = model if whole else UnitTransformer.of(model)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
+    optimiser = torch.optim.Adam(weights, lr=lr, fused=True)
     for _ in range(updates):
         optimiser.zero_grad()
         loss = token_losses(model, text.batch(LEARNT)).mean()
@@ -37,6 +44,3 @@ def learnt(bpe, folder, heads, updates=200, gates=None, d_model=10, **changes):
         optimiser.step()
         if loss < 0.1:
             break
-    facts = PairFolder(bpe).subwords()
-    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
-    return folder / "model"

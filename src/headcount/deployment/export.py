@@ -1,4 +1,4 @@
-"""A model to use outside of its experiment: without masked heads, in a folder with its subwords."""
+"""A model to use outside of its experiment: without masked units, in a folder with its subwords."""
 
 import copy
 import shutil
@@ -43,7 +43,7 @@ class Deployed:
         mask: Mask = (),
         device: str = "cpu",
     ) -> Self:
-        """Return the model in a folder, without the heads of a `mask`, see `read_mask`.
+        """Return the model in a folder, without the units of a `mask`, see `read_mask`.
 
         Raises UserError if the model was trained on other subwords than the pair's.
         """

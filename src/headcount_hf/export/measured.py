@@ -22,7 +22,8 @@ from headcount.scoring.bleu import score_corpus
 from headcount.search.translation import Search, open_own_search, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_model import POSITIONS, CTranslate2Search
+from headcount_hf.export.ctranslate2_model import POSITIONS
+from headcount_hf.export.ctranslate2_search import CTranslate2Search
 from headcount_hf.export.exported import Exported, Sides
 from headcount_hf.export.huggingface_search import HuggingFaceSearch
 from headcount_hf.pretrained.imports import their_words

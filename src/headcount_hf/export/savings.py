@@ -28,12 +28,8 @@ from headcount.scoring.segments import compare_by_metrics
 from headcount.search.translation import Search, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount_hf.export.ctranslate2_model import (
-    CTranslate2Search,
-    export,
-    load_for,
-    open_search,
-)
+from headcount_hf.export.ctranslate2_model import export, load_for
+from headcount_hf.export.ctranslate2_search import CTranslate2Search, open_search
 
 COLUMNS = ("model", "program", "compute_type", "parameters", "multiply_adds", "weight_bytes")
 COLUMNS += ("memory_bytes", "test_set", "bleu", "delta", "delta_low", "delta_high", "p")
