@@ -95,7 +95,7 @@ def write_savings(
     lengths = Lengths(*pair.read("train").lengths.mean(axis=1))
     searches = [own.open() for own in contestants]
     cells = [[*own.size(lengths), own.memory(sources, settings)] for own in contestants]
-    found = qualities(contestants, searches, texts, metrics)
+    scored = qualities(contestants, searches, texts, metrics)
     works = [
         [((n, size), partial(_translate, search, cut_batches(sources, size))) for size in sizes]
         for n, search in enumerate(searches)
@@ -103,7 +103,7 @@ def write_savings(
     times = list(time_in_turns(works, settings.repeats))
 
     def rows(metric: str) -> list[list[Any]]:
-        scores = [[texts[0].stem, *_cells(own.by(metric)), chrf] for own, chrf in found]
+        scores = [[texts[0].stem, *_cells(own.by(metric)), chrf] for own, chrf in scored]
         models = [(own.name, *own.program) for own in contestants]
         return [
             [*models[n], *cells[n], *scores[n], size, turn, len(sources), seconds]
@@ -159,7 +159,7 @@ def qualities(
     lines, target = read_clean(texts[0]), searches[0].sides[1]
     targets = [target.normalise(line) for line in clean_lines(texts[1])]
     translations = [translate_lines(search, lines, place=str(texts[0]))[0] for search in searches]
-    found: dict[int, tuple[Difference, float]] = {}
+    scored: dict[int, tuple[Difference, float]] = {}
     for engine in dict.fromkeys(own.settings.engine for own in contestants):
         places = [n for n, own in enumerate(contestants) if own.settings.engine == engine]
         whole = next(n for n in places if contestants[n].settings.compute_type == FP32)
@@ -169,8 +169,8 @@ def qualities(
         _, *others = compare_by_metrics(metrics, lines, both, targets, 1000)
         for place, own, other in zip(places, judged, others, strict=True):
             chrf = score_corpus(translations[place], targets, target.language)[1].score
-            found[place] = replace(own, others=other), chrf
-    return [found[place] for place in range(len(contestants))]
+            scored[place] = replace(own, others=other), chrf
+    return [scored[place] for place in range(len(contestants))]
 
 
 def _translate(search: Search, batches: list[list[Ids]]) -> None:
