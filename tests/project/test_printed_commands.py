@@ -25,6 +25,8 @@ MINE, TABLES = "results/mine/multinli/bert/seed1", "results/mine/tables"
 TABLE = "results/quickstart/tables/silver_agreement"
 SAME = "translations are the same"
 PRINTED = printed_commands(ROOT)
+REMOVE = "python scripts/remove.py --model results/quickstart/train/synthetic_near.en-art/"
+REMOVE += "baseline/seed1/model --importance results"
 RUN = [
     ("snakemake -n", "Nothing to be done", None),
     ("python workflow/estimate.py", "at a time (coarse)", None),
@@ -69,7 +71,7 @@ RUN = [
     ("python scripts/classifier_ablation.py", "", f"{MINE}/classifier_ablation.csv"),
     ("python scripts/analysis.py michel_cl", "", f"{TABLES}/michel_classifier_ablation.md"),
     ("python scripts/synthetic.py", "", "data/raw/synthetic/manifest.json"),
-    ("python scripts/remove.py --model results", "", "smaller/model/weights.safetensors"),
+    (REMOVE, "", "smaller/model/weights.safetensors"),
     ("python scripts/translate.py --model smaller/model", "", "smaller/test.txt"),
     ("python -m sacrebleu", "BLEU", None),
     ("snakemake --cores all results/quickstart/tables/al", "Nothing to be done", None),
