@@ -117,7 +117,7 @@ def test_heads_says_the_time_and_what_may_go(folder, monkeypatch, capsys, tmp_pa
     assert first.startswith("24 heads, 12 sentence pairs: about ")
     importance = pd.read_csv(tmp_path / "out/importance.csv").query("statistic == 'importance'")
     best = importance.nlargest(1, "value").iloc[0]
-    assert lines[1].split()[0] == f"{best.kind}.{best.layer}.{best['head']}"
+    assert lines[2].split()[0] == f"{best.kind}.{best.layer}.{best['head']}"
     assert (tmp_path / "out/report.html").exists() and "Heads that align best: dec_enc" in said
     assert call(monkeypatch, *words) == 0
     again = capsys.readouterr().out.splitlines()

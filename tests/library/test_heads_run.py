@@ -81,9 +81,10 @@ def test_a_second_start_measures_what_is_missing(opened, tmp_path, monkeypatch):
     assert HeadsRun(smaller, opened[1], tmp_path, sentences=20).estimate()  # another model
 
 
-def test_too_few_pairs_are_refused(opened, tmp_path):
-    with pytest.raises(UserError, match="at least 4 sentence pairs, found 3"):
-        HeadsRun(opened[0], [side[:3] for side in opened[1]], tmp_path)
+@pytest.mark.parametrize(("kept", "links"), [(3, None), (5, 4)])
+def test_too_few_pairs_or_links_are_refused(opened, tmp_path, kept, links):
+    with pytest.raises(UserError, match=f"at least 4, found {kept}, {kept}, {links or kept}"):
+        HeadsRun(opened[0], [s[:kept] for s in opened[1]], tmp_path, links and ["0-0"] * links)
 
 
 def test_a_missing_package_is_named_before_anything_is_measured(opened, tmp_path, monkeypatch):

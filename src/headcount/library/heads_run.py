@@ -62,15 +62,19 @@ class HeadsRun:
         """Draw sentences. `model`: a `Measured`. `links`: as of `alignment`. `kind`: of links."""
         self.model, self.grid, self.out = model, model.module.grid, out
         self._pairs, self._links, self._kind = pairs, links, kind
-        whole = model._text(*pairs)
-        if len(whole) < 4 or sentences < 4:
-            raise UserError(f"expected at least 4 sentence pairs, found {len(whole)}")
-        order = np.random.default_rng(DRAW_SEED).permutation(len(whole)).tolist()
+        counts = [*map(len, (*pairs, pairs[0] if links is None else links))]
+        if len({*counts}) > 1 or min(*counts, sentences) < 4:
+            expected = "as many sources, references and links, and at least 4"
+            raise UserError(f"expected {expected}, found {', '.join(map(str, counts))}")
+        order = np.random.default_rng(DRAW_SEED).permutation(counts[0]).tolist()
         self.drawn, others = order[:sentences], order[sentences:]
         self.apart = len(others) >= FEWEST
-        self.text = whole.part(self.drawn)
-        self.checked = whole.part((others if self.apart else self.drawn)[:CHECKED])
-        self._store = out / "parts" / self._key(whole)
+        checked = (others if self.apart else self.drawn)[:CHECKED]
+        self.text, self.checked = map(self._read, (self.drawn, checked))
+        self._store = out / "parts" / self._key()
+
+    def _read(self, numbers: list[int]) -> ParallelText:
+        return self.model._text(*([side[n] for n in numbers] for side in self._pairs))
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -110,7 +114,7 @@ class HeadsRun:
     def measure(self) -> None:
         """Measure the parts that are missing, and write the files of all measures."""
         missing = [part for part in self.parts if not self._path(part).exists()]
-        form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+        form = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
         with tqdm(total=sum(p.cost for p in missing), disable=None, bar_format=form) as bar:
             for part in missing:
                 bar.set_description(part.name.split()[0])
@@ -186,11 +190,12 @@ class HeadsRun:
     def _path(self, part: Part) -> Path:
         return self._store / f"{part.name.replace(' ', '.')}.json"
 
-    def _key(self, whole: ParallelText) -> str:
+    def _key(self) -> str:
         """Return a digest of all that decides the results."""
-        digest = hashlib.sha256(repr((self.drawn, self._links, whole.tgt)).encode())
-        for source in whole.src:
-            digest.update(np.asarray(source).tobytes())
+        digest = hashlib.sha256(repr((self.drawn, self._kind, self._links)).encode())
+        for text in (self.text, self.checked):
+            for ids in (*text.src, *text.tgt):
+                digest.update(np.asarray(ids).tobytes())
         digest.update(weights_digest(self.model.module).encode())
         return digest.hexdigest()[:16]
 

@@ -36,6 +36,7 @@ def measure_heads(
     run = HeadsRun(model, texts, out, links, sentences, kind)
     print(f"{_time(run)}{without}", flush=True)
     run.measure()
+    print("Writing the report ...", flush=True)
     page = run.write_pages()
     print(answer(run, model, out), f"Report: {page}", f"Atlas: {out / 'atlas.html'}", sep="\n")
 
