@@ -72,6 +72,8 @@ RUN = [
     ("python scripts/analysis.py michel_cl", "", f"{TABLES}/michel_classifier_ablation.md"),
     ("python scripts/synthetic.py", "", "data/raw/synthetic/manifest.json"),
     (REMOVE, "", "smaller/model/weights.safetensors"),
+    ("python scripts/importance.py --units", "", "units.csv"),
+    ("python scripts/remove.py --scope ffn", "", "narrow/model/weights.safetensors"),
     ("python scripts/translate.py --model smaller/model", "", "smaller/test.txt"),
     ("python -m sacrebleu", "BLEU", None),
     ("snakemake --cores all results/quickstart/tables/al", "Nothing to be done", None),

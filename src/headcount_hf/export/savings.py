@@ -1,4 +1,4 @@
-"""What pruned models save: weights, multiply-adds, memory and seconds, beside BLEU and chrF."""
+"""Savings of pruned models: weights, multiply-adds, memory and seconds, beside BLEU and chrF."""
 
 import multiprocessing
 import re

@@ -1,4 +1,4 @@
-"""What pruned models and number formats save, at a loss of BLEU that a reader accepts."""
+"""Savings of pruned models and number formats, at a loss of BLEU that a reader accepts."""
 
 import numpy as np
 import pandas as pd
