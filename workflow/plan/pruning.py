@@ -76,7 +76,7 @@ class Pruning:
         return [(controls or [first])[0], *smaller] if asked else []
 
     def _smaller(self, names: list[str]) -> list[str]:
-        """Return a run with all units, and then those of `names` that lost some.
+        """Return a run with all units, then the runs of `names` that lost some.
 
         The first is the baseline if it is a start, or else another start. Controls are left out,
         and runs with the very heads of another run. Models trained with masked heads are as large

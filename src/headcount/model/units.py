@@ -1,4 +1,4 @@
-"""Multipliers of feed-forward units and of whole layers, beside those of heads.
+"""Multipliers of feed-forward units and of whole layers.
 
 Letters in shapes: b sentences, q positions, f units of a layer, d width of the model.
 """

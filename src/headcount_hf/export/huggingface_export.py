@@ -87,9 +87,9 @@ class HuggingFaceForm:
 
 def check_layers(model: Transformer) -> None:
     """Raise UserError unless both sides have a layer, which the library expects."""
-    found = len(model.encoder), len(model.decoder)
-    if 0 in found:
-        sides = f"found {found[0]} in the encoder and {found[1]} in the decoder"
+    layers = len(model.encoder), len(model.decoder)
+    if 0 in layers:
+        sides = f"found {layers[0]} in the encoder and {layers[1]} in the decoder"
         raise UserError(f"model: expected a layer on both sides, {sides}; take --to headcount")
 
 
@@ -188,7 +188,7 @@ def _with_all_units(
         here._replace(head=head.head) for here, head in zip(model.grid.heads(), heads, strict=True)
     ]
     whole = widen(restore_heads(model, places, count), config.ffn_widths)
-    units = [sum(map(sum, each.settings.ffn_widths.values())) for each in (whole, model)]
+    units = [sum(map(sum, one.settings.ffn_widths.values())) for one in (whole, model)]
     return whole, whole.grid.size - model.grid.size, units[0] - units[1]
 
 
