@@ -25,7 +25,7 @@ from headcount.store.kept_heads import pick_heads
 from headcount.store.model_folder import ModelFolder
 from headcount_hf.door.opening import OPENED, open_any, use_machine
 from headcount_hf.export.aligned import Aligned
-from headcount_hf.export.ctranslate2_model import open_search
+from headcount_hf.export.ctranslate2_search import open_search
 from headcount_hf.export.export import FORMS, check_export, export_model
 from headcount_hf.hooks.opened import is_hooked
 
