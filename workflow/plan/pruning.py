@@ -103,8 +103,8 @@ class Pruning:
     def importance(self, w: Wildcards) -> list[str]:
         """Return the ranking of a pruned run's start, if the run needs one."""
         whole = w["run"] not in self.of_heads
-        phase, name = ("masking", "units.csv") if whole else ("heads", "importance.csv")
-        files = self.layout.beside(phase, w, self._start[w["run"]], name)
+        name = "units.csv" if whole else "importance.csv"
+        files = self.layout.beside("heads", w, self._start[w["run"]], name)
         return files if self.runs[w["run"]].method == "importance" else []
 
     def timed_models(self, w: Wildcards) -> list[str]:

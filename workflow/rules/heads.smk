@@ -1,6 +1,6 @@
 # Needs: models in <trained>, <text> and <bpe>.
 # Makes: <heads>/relevance.csv; <heads>/importance.csv, which ranks the model's heads;
-#        <masking>/units.csv, which ranks all its units, for pruned runs and `ablation.units`;
+#        units.csv beside it, which ranks all its units, for pruned runs and `ablation.units`;
 #        <masking>/headmask.csv, BLEU with heads masked.
 
 
@@ -39,7 +39,7 @@ use rule relevance as importance with:
 use rule importance as unit_importance with:
     """Measure the importance of heads, feed-forward units and layers of one model."""
     output:
-        **result("<masking>/units"),
+        **result("<heads>/units"),
     params:
         script="scripts/importance.py",
         settings=["--units", *plan.section("importance")],

@@ -101,7 +101,7 @@ use rule masking as mask_feed_forward with:
         **model_in("<trained>"),
         bpe=multiext("<bpe>/", *SEGMENTERS),
         text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
-        own="<masking>/units.csv",
+        own="<heads>/units.csv",
     output:
         **result("<masking>/ffn"),
         metrics=plan.metrics.masked("<masking>/ffn"),
