@@ -79,8 +79,8 @@ def _time(run: HeadsRun) -> str:
     if not seconds:
         return f"{size}: all is measured; only the pages are written again"
     total = sum(seconds.values())
-    words = f"{total:.0f} seconds" if total < 90 else f"{total / 60:.1f} minutes"
-    return f"{size}: about {words} ({parts})"
+    words = f"{total:.0f} s" if total < 90 else f"{total / 60:.1f} minutes"
+    return f"{size}: about {words} ({parts}), then the pages"
 
 
 def _predicted(paths: tuple[Path, Path], out: Path) -> list[str]:
