@@ -38,9 +38,10 @@ ROLES = {"voita_roles": 1, "atlas": 1}
 """The same, of what heads do."""
 DECODED = dict.fromkeys(("masking", "untuned_masking", "speed", "share_speed"), 1)
 DECODED |= dict.fromkeys(("ablation", "pruning_profile", "training_profile"), 1)
-DECODED |= {"translate": 8, "bleu": 8}
-"""Jobs that decode, for each seed: with the baseline and seven pruned runs."""
-TRAINED = {"train": 1, "gates": 2, "gates_from_none": 2, "scratch": 1, "fine_tune": 1, "subset": 1}
+DECODED |= {"translate": 10, "bleu": 10, "mask_feed_forward": 1, "mask_layers": 1}
+"""Jobs that decode, for each seed: with the baseline and nine pruned runs."""
+TRAINED = {"train": 1, "gates": 3, "gates_from_none": 2, "scratch": 1, "fine_tune": 2, "subset": 1}
+TRAINED |= {"unit_importance": 1}
 TRAINED |= dict.fromkeys(("pruned_roles", "loss_change", "more_measures", "importance_speed"), 1)
 TRAINED |= dict.fromkeys((*MEASURING, "pruned_alignment"), 1)
 """Jobs that make, rank and examine their models."""
