@@ -84,6 +84,9 @@ def threads_are_set_again() -> Iterator[None]:
     """Many scripts run in this process, and the rest of `use_threads` can be done once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, "use_threads", torch.set_num_threads)
+        patch.setattr(
+            torch, "set_num_interop_threads", lambda threads: None
+        )  # where it was imported
         yield
 
 

@@ -25,7 +25,7 @@ _SIZES = {
     "encoder_attention_heads": 4,
     "decoder_attention_heads": 4,
     "encoder_ffn_dim": 48,
-    "decoder_ffn_dim": 40,
+    "decoder_ffn_dim": 44,
     "max_position_embeddings": 64,
     "dropout": 0.0,
 }

@@ -188,7 +188,8 @@ def test_as_printed(project, command, words, made):
         pytest.skip("eflomal, of the extra `align`, is not installed")
     if made:
         (project.folder / made).unlink(missing_ok=True)
-    command = command.replace("--keep 38", "--keep 20")  # the small model has 32 heads
+    # The small model has 32 heads and 192 feed-forward units.
+    command = command.replace("--keep 384", "--keep 96").replace("--keep 38 ", "--keep 20 ")
     assert words in project.shell(command)
     assert made is None or (project.folder / made).stat().st_size > 0
 

@@ -71,4 +71,4 @@ def test_a_model_translates_and_every_module_is_imported_without_the_repository(
     translation, files = done.stdout.splitlines()
     assert translation == str(model.translate(["the man sees a dog ."]))
     assert files.count(f"{site}/") == sum(name.endswith(".py") for name in tracked)
-    assert f"{ROOT}/" not in files
+    assert f"{ROOT}/src/" not in files

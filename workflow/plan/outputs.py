@@ -18,9 +18,9 @@ class Outputs:
     def __init__(self, plan: Plan, rules: Iterable[Any]):
         """`rules`: Snakemake's rules, some of which measure heads."""
         self._plan = plan
-        heads, made = plan.layout.run("heads"), [rule for rule in rules if rule.output]
-        files = [rule.output[0] for rule in made if rule.name != "unit_importance"]  # of few runs
-        self._measures = [Path(file).stem for file in files if file.startswith(heads)]
+        heads, files = plan.layout.run("heads"), [rule.output[0] for rule in rules if rule.output]
+        measures = [Path(file).stem for file in files if file.startswith(heads)]
+        self._measures = [name for name in measures if name != "units"]  # which few runs have
         self._runs = _runs_by_owner(plan)
         self._none = OF_TRAINING if plan.settings.model.frozen else ()
         able = [item for metric in (BLEU, *plan.metrics.names) for item in self._able(metric)]
