@@ -16,7 +16,6 @@ from project_copy import ROOT
 from small_hooked import save_t5
 
 import headcount
-from headcount_hf.door import opening
 from headcount_hf.door.command import COMMANDS, main
 
 OWN = [command for command in printed_commands(ROOT) if command.startswith("headcount ")]
@@ -39,7 +38,6 @@ def folder(tmp_path_factory):
 def call(monkeypatch, *words) -> int:
     """Exit code of the command."""
     monkeypatch.setattr(sys, "argv", ["headcount", *map(str, words)])
-    monkeypatch.setattr(opening, "use_threads", lambda threads: None)  # once in a process
     try:
         main()
     except SystemExit as end:
