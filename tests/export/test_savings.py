@@ -42,6 +42,7 @@ def measured(tmp_path_factory):
     models = ["--runs", "baseline", "less", "--models", whole.path, folder / "small"]
     how = ["--savings-compute-types", '["float32", "int8"]', "--savings-repeats", 2]
     how += ["--savings-sentences", 4, "--savings-batch-sizes", "[1, 4]", "--beam", 2]
+    how += ["--savings-seconds", 0.1]
     how += ["--metrics", json.dumps({"letters": {"command": COMMAND, "scale": 100}})]
     given = ["--bpe", bpe, *texts, *models, *how, "--out", folder / "savings.csv"]
     assert run_script("savings", given) == 0
@@ -57,7 +58,8 @@ def test_every_model_is_timed_in_every_program_format_and_batch_size(measured):
     }
     keys = ["model", "program", "compute_type", "batch_size", "repeat"]
     assert {*rows[keys].itertuples(index=False, name=None)} == wanted and len(rows) == len(wanted)
-    assert (rows["seconds"] > 0).all() and set(rows["sentences"]) == {4}
+    assert (rows["seconds"] >= 0.1).all() and (rows["sentences"] % 4 == 0).all()
+    assert rows["sentences"].max() > 4  # a tiny batch takes less than 0.1 s
     facts = json.loads((folder / "savings.json").read_text())
     assert (facts["threads"], facts["length_penalty"], facts["test_set"]) == (1, 0, "known")
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,7 +98,10 @@ def write_savings(
     cells = [[*own.size(lengths), own.memory(sources, settings)] for own in contestants]
     scored = qualities(contestants, searches, texts, metrics)
     works = [
-        [((n, size), partial(_translate, search, cut_batches(sources, size))) for size in sizes]
+        [
+            ((n, size), partial(_translate, search, cut_batches(sources, size), settings.seconds))
+            for size in sizes
+        ]
         for n, search in enumerate(searches)
     ]
     times = list(time_in_turns(works, settings.repeats))
@@ -106,8 +110,8 @@ def write_savings(
         scores = [[texts[0].stem, *_cells(own.by(metric)), chrf] for own, chrf in scored]
         models = [(own.name, *own.program) for own in contestants]
         return [
-            [*models[n], *cells[n], *scores[n], size, turn, len(sources), seconds]
-            for (n, size), turn, _, seconds in times
+            [*models[n], *cells[n], *scores[n], size, turn, passes * len(sources), seconds]
+            for (n, size), turn, passes, seconds in times
         ]
 
     facts = {"beam": decode.beam, "length_penalty": 0.0, "device": "cpu"}
@@ -173,10 +177,17 @@ def qualities(
     return [scored[place] for place in range(len(contestants))]
 
 
-def _translate(search: Search, batches: list[list[Ids]]) -> None:
-    """Translate batches, of which every thread takes whole ones."""
+def _translate(search: Search, batches: list[list[Ids]], least: float = 0) -> int:
+    """Translate all batches until `least` seconds are over. Return how many times.
+
+    Every thread takes whole batches.
+    """
+    start, times = time.perf_counter(), 0
     with ThreadPoolExecutor(search.settings.threads) as pool:
-        list(pool.map(partial(search.translate, done=lambda sentences: None), batches))
+        while not times or time.perf_counter() - start < least:
+            list(pool.map(partial(search.translate, done=lambda sentences: None), batches))
+            times += 1
+    return times
 
 
 def _peak_memory(own: Contestant, batches: list[list[Ids]]) -> int | str:

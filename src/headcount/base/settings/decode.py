@@ -103,6 +103,8 @@ class SavingsSettings(Section):
     """Sentences at once that are timed. The largest size decides which run saves most."""
     sentences: int = Field(128, ge=1)
     """Sentences that one measurement of time translates: the first ones of the dev set."""
+    seconds: float = Field(0.5, ge=0, le=3600)
+    """Least seconds of a measurement, which translates the sentences again until they are over."""
     repeats: int = Field(5, ge=1, le=LARGEST)
     """Measured rounds, after one that is not counted. In each round the models take turns."""
     losses: list[Annotated[float, Field(ge=0, le=100)]] = [0.2, 0.5, 1.0]

@@ -20,26 +20,23 @@ def points(savings: pd.DataFrame, smaller_runs: Runs) -> pd.DataFrame:
     """Return one model in CTranslate2 a row, means over seeds, with speed-ups of both programs.
 
     A speed-up is the time of the whole model in float32 over the time of the model, in one program,
-    seed and round: geometric mean, least and largest. `_single` is the smallest batch size.
+    seed and round: median, least and largest. `_single` is the smallest batch size.
     """
     raw = savings.drop(columns="run").rename(columns={"model": "run"})
     scopes = [getattr(smaller_runs.get(run), "scope", "") for run in raw["run"]]
     raw["way"] = [*map(_way, scopes, raw["compute_type"])]
-    whole = raw[raw["way"] == "whole model"].set_index(_TURN)["seconds"].rename("whole")
-    raw["speedup"] = raw.join(whole, on=_TURN)["whole"] / raw["seconds"]
-    raw["log"], raw["ms"] = np.log(raw["speedup"]), 1000 * raw["seconds"] / raw["sentences"]
+    raw["ms"] = 1000 * raw["seconds"] / raw["sentences"]
+    whole = raw[raw["way"] == "whole model"].set_index(_TURN)["ms"].rename("whole")
+    raw["speedup"] = raw.join(whole, on=_TURN)["whole"] / raw["ms"]
     sizes = raw.groupby("pair")["batch_size"]
     ends = [raw["batch_size"] == sizes.transform(name) for name in ("max", "min")]
     program = raw["program"].map({"headcount": "ours", "ctranslate2": "ct2"})
     raw["timing"] = program + np.select(ends, ["_large", "_single"], "")
     raw = raw[(raw["way"] != "") & (ends[0] | ends[1])]
-    times = raw.groupby([*_MODEL, "timing"]).agg(
-        _log=("log", "mean"),
-        _ms=("ms", "median"),
-        _low=("speedup", "min"),
-        _high=("speedup", "max"),
-    )
-    times = times.assign(**{"": np.exp(times.pop("_log"))}).unstack()
+    times = raw.groupby([*_MODEL, "timing"])["speedup"].agg(["median", "min", "max"])
+    times.columns = ["", "_low", "_high"]
+    times["_ms"] = raw.groupby([*_MODEL, "timing"])["ms"].median()
+    times = times.unstack()
     times.columns = [f"{timing}{part}" for part, timing in times.columns]
     models = raw[raw["program"] == "ctranslate2"].groupby(_MODEL)
     table = models[_MEANS].mean().assign(seeds=models["seed"].nunique()).join(times).reset_index()
