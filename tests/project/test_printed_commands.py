@@ -253,7 +253,7 @@ def test_snakemake_knows_the_flags_for_a_cluster(command):
     if "--wrap" in command:
         assert (read["cores"], read["resources"]) == (16, {"gpu": 4, "mem_mb": 60000})
     else:
-        assert (ROOT / read["workflow_profile"] / "config.yaml").exists()
+        assert (ROOT / read["workflow_profile"] / "profile.yaml").exists()
 
 
 @pytest.mark.parametrize("command", DVC)

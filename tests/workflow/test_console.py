@@ -45,7 +45,7 @@ rule count:
     threads: 1
     shell: "{command} > {{log}} 2>&1; wc -w < {{input}} > {{output}}"
 """
-PROFILE = ROOT / "workflow" / "profiles" / "default" / "config.yaml"
+PROFILE = ROOT / "workflow" / "profiles" / "default" / "profile.yaml"
 
 
 def small(folder: Path, command: str = "true") -> Path:
@@ -53,7 +53,7 @@ def small(folder: Path, command: str = "true") -> Path:
     (folder / "workflow" / "profiles" / "default").mkdir(parents=True)
     text = SMALL.format(command=command)
     (folder / "workflow" / "Snakefile").write_text(text)
-    (folder / "workflow" / "profiles" / "default" / "config.yaml").write_text(PROFILE.read_text())
+    (folder / "workflow" / "profiles" / "default" / "profile.yaml").write_text(PROFILE.read_text())
     return folder
 
 

@@ -1,0 +1,144 @@
+"""Pack a finished experiment as a Workflow Run RO-Crate: workflow, settings, results and its run.
+
+    python workflow/crate.py quickstart     # writes results/quickstart.crate.zip
+
+It needs the extra `crate`. The crate has the workflow, the settings, tables, figures and pages.
+Models, texts and logs stay in the project's folders.
+"""
+
+import csv
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import chain
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headcount.base.command import flag, parser, path
+from headcount.base.ending import run
+from headcount.base.errors import UserError, install, optional_package
+from headcount.base.files import whole_file
+from headcount.base.settings.experiment import load_experiment
+
+SNAKEFILE = "workflow/Snakefile"
+_PROFILES = [f"https://w3id.org/ro/wfrun/{name}/0.5" for name in ("process", "workflow")]
+_PROFILES.append("https://w3id.org/workflowhub/workflow-ro-crate/1.0")
+_WORKFLOW = ("workflow", "scripts", "src", "config", "locks")
+_BESIDE = ("README.md", "LICENSE", "CITATION.cff", "pyproject.toml", "environment.yml")
+_RESULTS = ("report.html", "atlas.html", "metrics.json", "tables/*", "figures/*")
+_CODE = {".py", ".smk", ".yaml", ".txt", ".html", ".css", ".js", ".md", ""}
+
+
+def write_crate(experiment: str, out: Path) -> None:
+    """Write the crate of an experiment. Raises UserError for one that has not ended."""
+    package = optional_package("rocrate.rocrate", "RO-Crates", install("crate"))
+    title = load_experiment(experiment, Path("config")).title
+    results = Path("results") / experiment
+    made = sorted(chain.from_iterable(map(results.glob, _RESULTS)))
+    if results / "report.html" not in made:
+        raise UserError(
+            f"{results}/report.html: expected a finished experiment, found none; "
+            f"run: snakemake --cores all --config experiment={experiment}"
+        )
+    crate = package.ROCrate(version="1.1")
+    _describe(crate, title, experiment)
+    workflow = _add_workflow(crate)
+    settings = crate.get(f"config/{experiment}.yaml")
+    outputs = [_add(crate, file) for file in made]
+    _add_run(crate, workflow, settings, outputs, results / "benchmarks")
+    with whole_file(out) as part:
+        crate.write_zip(part)
+
+
+def _describe(crate: Any, title: str, experiment: str) -> None:
+    """Give the crate name, description, licence, author and profiles."""
+    cited = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))
+    crate.name = f"{title} (experiment {experiment} of headcount {cited['version']})"
+    crate.description = f"Settings and results of the experiment {experiment}. {cited['title']}."
+    licence = f"https://spdx.org/licenses/{cited['license']}"
+    crate.license = _entity(crate, licence, "CreativeWork", cited["license"])
+    crate.creator = crate.publisher = _author(crate, cited)
+    root = crate.root_dataset
+    root["author"] = crate.creator
+    root["conformsTo"] = [_entity(crate, url, "CreativeWork", url) for url in _PROFILES]
+
+
+def _author(crate: Any, cited: dict[str, Any]) -> Any:
+    (author,) = cited["authors"]
+    return _entity(crate, "#authors", "Organization", author["name"])
+
+
+def _entity(crate: Any, identifier: str, kind: str, name: str) -> Any:
+    return crate.add_jsonld({"@id": identifier, "@type": kind, "name": name})
+
+
+def _add(crate: Any, file: Path) -> Any:
+    kind = guess_type(file)[0] or "text/plain"
+    properties = {"name": file.name, "encodingFormat": kind}
+    return crate.add_file(file, file.as_posix(), properties=properties)
+
+
+def _add_workflow(crate: Any) -> Any:
+    """Return the Snakefile as the crate's main workflow, beside all files that it needs."""
+    facts = {"name": "headcount", "version": version("headcount"), "encodingFormat": "text/plain"}
+    workflow = crate.add_workflow(
+        SNAKEFILE, SNAKEFILE, main=True, lang="snakemake", properties=facts
+    )
+    for file in chain(map(Path, _BESIDE), _files(_WORKFLOW)):
+        if file.as_posix() != SNAKEFILE:
+            _add(crate, file)
+    return workflow
+
+
+def _files(folders: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files of code and settings in these folders."""
+    for folder in folders:
+        files = (file for file in Path(folder).rglob("*") if file.suffix in _CODE)
+        yield from sorted(
+            file for file in files if file.is_file() and "__pycache__" not in file.parts
+        )
+
+
+def _add_run(
+    crate: Any, workflow: Any, settings: Any, outputs: list[Any], benchmarks: Path
+) -> None:
+    """Add the run: what it read and made, and when, by the records of its jobs."""
+    jobs = list(benchmarks.rglob("*.tsv"))
+    ends = [file.stat().st_mtime for file in jobs]
+    starts = [end - _seconds(file) for file, end in zip(jobs, ends, strict=True)]
+    properties = {
+        "name": f"Run of {benchmarks.parent.name}",
+        "description": "snakemake --cores all",
+    }
+    if jobs:
+        moments = {"startTime": min(starts), "endTime": max(ends)}
+        properties |= {
+            name: datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds")
+            for name, second in moments.items()
+        }
+    action = crate.add_action(workflow, object=settings, result=outputs, properties=properties)
+    action["agent"] = crate.creator
+    crate.root_dataset["mentions"] = action
+
+
+def _seconds(file: Path) -> float:
+    """Return how long a job took."""
+    with file.open(encoding="utf-8") as lines:
+        return sum(float(row["s"]) for row in csv.DictReader(lines, delimiter="\t"))
+
+
+def main() -> None:
+    """Read the flags, and write the crate."""
+    flags = parser(
+        __doc__.partition("\n")[0],
+        flag("experiment", "name of a file in config/ without its ending"),
+        path("[--out]", "ZIP to write; default: results/<experiment>.crate.zip"),
+    ).parse_args()
+    write_crate(flags.experiment, flags.out or Path(f"results/{flags.experiment}.crate.zip"))
+
+
+if __name__ == "__main__":
+    run(main)
