@@ -79,11 +79,7 @@ def leaving() -> Iterator[None]:
 
 
 def leave_as_job(logs: Sequence[str]) -> None:
-    """Leave with the exit code of the jobs that failed, unless one of them met a bug.
-
-    `logs` are Snakemake's own, with the codes and the messages of those jobs. Snakemake's code is 1
-    for every fault, and other jobs may have printed much since.
-    """
+    """Leave with the exit code of failed jobs in Snakemake's logs, unless one met a bug."""
     text = "".join(Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
     codes = {int(code) for code in _STATUS.findall(text)}
     if _KILLED.search(text):

@@ -183,11 +183,7 @@ class JobResources:
         return getattr(settings, "cores", settings.threads)
 
     def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
-        """Return GPUs, memory and minutes of a job that reads a model.
-
-        A section with `device: cuda` asks for a GPU; `auto` does so on this machine alone, which
-        gives as many as it has.
-        """
+        """Return GPUs (of `auto`: none on a cluster), memory and minutes of a job with a model."""
         device = getattr(self._settings, section).device
         amount = mem_mb or self._size.search_mb + CUDA_MB * (device == "cuda")
         gpu = device == "cuda" or device == "auto" and not self._cluster

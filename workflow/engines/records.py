@@ -163,10 +163,7 @@ def read_pack(path: Path) -> dict[str, Record]:
 
 
 def take(records: Mapping[str, Record]) -> set[str]:
-    """Adopt packed records of outputs that have the content they name. Return these outputs.
-
-    The outputs get the times at which they were made: in this order no checksums are needed.
-    """
+    """Adopt packed records of outputs that have the content they name. Return these outputs."""
     store, taken = _store(), set()
     for output, record in records.items():
         if os.path.isfile(output) and content(output) == record["sha256"]:
@@ -179,10 +176,7 @@ def take(records: Mapping[str, Record]) -> set[str]:
 
 
 def freshen(outputs: Iterable[str]) -> None:
-    """Make inputs of these outputs look new if their content is not the recorded one.
-
-    Snakemake compares contents only of inputs that are newer than the outputs.
-    """
+    """Make inputs of these outputs look new if their content is not the recorded one."""
     read = {
         pair
         for record in records_of(outputs).values()
@@ -235,11 +229,7 @@ def _write(path: str, checksum: str, stamp: list[int]) -> None:
 
 
 def settle(experiment: str, files: Sequence[str], trusted: bool) -> None:
-    """Adopt records that DVC brought. Raise UserError for files that no job left as they are.
-
-    `files`: all outputs of the experiment. `trusted`: a person says by `--touch` that files without
-    a record are right.
-    """
+    """Adopt records that DVC brought, and refuse `files` that no job left so, unless `trusted`."""
     files = [file for file in files if os.path.exists(file)]
     touched = [file for file in files if not is_untouched(file)]
     doubtful = [file for file in touched if not is_as_noted(file)]

@@ -64,10 +64,7 @@ def masking_updates(run: RunSettings, seed: int, ends: np.ndarray, sizes: np.nda
 
 
 def late_losses(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return mean losses in the second half of trainings: with all heads and with masked heads.
-
-    Where any interval has a first pass, only these intervals count.
-    """
+    """Return mean losses in the second half of trainings: with all heads, and with masked heads."""
     curves = curves.reindex(columns=[*RUN, "step", "train_loss", "first_pass_loss"])
     late = second_half(with_updates(curves)).set_index(RUN)
     passes = late["first_pass_loss"].notna()

@@ -60,11 +60,7 @@ class Data:
         return self._files.get(kind, [])
 
     def load(self, kind: str) -> Any:
-        """Return the content of all files of one kind. They are read once.
-
-        CSV files make one frame, `run.json` files a mapping from names of runs to their settings,
-        other JSON files a list of mappings with pair, run and seed. Other files stay paths.
-        """
+        """Return the content of all files of one kind: a frame, `Runs`, lists of JSON, or paths."""
         if kind not in self._results:
             self._results[kind] = _read(INPUTS[kind], self.metric, self.files(kind))
         return self._results[kind]
@@ -104,10 +100,7 @@ def _parameters(function: Callable) -> dict[str, tuple[Any, Callable | None]]:
 
 
 def run_of(path: Path) -> tuple[str, str, int]:
-    """Return pair, run and seed of a file below `<pair>/<run>/seed<k>/`.
-
-    Raises UserError for a file that lies elsewhere.
-    """
+    """Return pair, run and seed of a file below `<pair>/<run>/seed<k>/`."""
     for folder in path.parents:
         number = folder.name.removeprefix("seed")
         if number != folder.name and number.isdecimal():
@@ -130,10 +123,7 @@ def _read(given: Input, metric: str, paths: list[Path]) -> Any:
 
 
 def read_runs(paths: list[Path]) -> Runs:
-    """Return the settings of every run by its name, from the `run.json` of all pairs and seeds.
-
-    Raises UserError for a file whose folder has the name of another run.
-    """
+    """Return the settings of every run by its name, from the `run.json` of all pairs and seeds."""
     runs = Runs()
     for path in paths:
         name, run = run_of(path)[1], read_run(path)
@@ -144,10 +134,7 @@ def read_runs(paths: list[Path]) -> Runs:
 
 
 def read_csv(paths: list[Path], columns: tuple[str, ...] = (), rows: str = "") -> pd.DataFrame:
-    """Return the rows of all files, with pair, run and seed before the columns of the files.
-
-    Raises UserError for a file that lacks one of `columns`, or any row that the query `rows` takes.
-    """
+    """Return the rows of all files, with pair, run and seed before the columns of the files."""
     frames = []
     for path in paths:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
@@ -181,10 +168,7 @@ def _check(frame: pd.DataFrame, path: Path, columns: tuple[str, ...]) -> None:
 
 
 def with_paper(ours: pd.DataFrame, paper: pd.DataFrame, metric: str = BLEU) -> pd.DataFrame:
-    """Return our rows, then the paper's in the same columns, with the column `source`.
-
-    Scores by another `metric` than BLEU have no rows of a paper.
-    """
+    """Return our rows, then the paper's (BLEU alone), with the column `source`."""
     paper = paper if metric == BLEU else paper[:0]
     columns = [*ours.columns.drop("source", errors="ignore"), "source"]
     parts = [ours.assign(source="ours"), paper.assign(source="paper").reindex(columns=columns)]

@@ -72,10 +72,7 @@ INPUTS = {name: _input(**given) for name, given in _FILE.inputs.items()}
 
 
 def place_of(path: Path) -> tuple | None:
-    """Return folder and name of a file that may decide claims, its experiment, and its run.
-
-    It is `<experiment>/<folder>/<name>`, or `<experiment>/<folder>/<pair>/<run>/seed<k>/<name>`.
-    """
+    """Return folder and name of a file that may decide claims, its experiment, and its run."""
     folders, seed = path.parts[:-1], path.parent.name.removeprefix("seed")
     if seed.isdecimal() and len(folders) > 4 and path.suffix in (".csv", ".json"):
         return f"{folders[-4]}/{path.name}", folders[-5], *folders[-3:-1], int(seed)

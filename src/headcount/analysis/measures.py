@@ -85,10 +85,7 @@ def without_sinks(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def preferred(positions: pd.DataFrame, statistic: str = "") -> pd.DataFrame:
-    """Return, for every head, the row of the position at which most of its largest weights are.
-
-    Without a `statistic`, among the rows that are `counted`. Older files count all rows.
-    """
+    """Return the row of every head's preferred position, by a `statistic` or `counted` rows."""
     if statistic:
         rows = positions[positions["statistic"] == statistic]
     else:

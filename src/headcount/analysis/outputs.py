@@ -201,10 +201,7 @@ class _File(Section):
 
 @cache
 def chapters(metric: str = BLEU) -> tuple[Chapter, ...]:
-    """Return all chapters with their outputs: tables first, tables of papers before others.
-
-    Chapters of another metric have its outputs in place of BLEU's, and no other outputs.
-    """
+    """Return all chapters with their outputs: tables first, tables of papers before others."""
     outputs: dict[str, list[Output]] = {name: [] for name in _CHAPTERS}
     for output in sorted(_declared(metric), key=_order):
         outputs[output.chapter].append(output)
@@ -254,11 +251,7 @@ def shown_metric(metric: str) -> str:
 
 
 def _of_metric(output: Output) -> Output:
-    """Return an output of another metric than BLEU, in files of its own.
-
-    It has the column `score` in place of `bleu`, and nothing of a paper, which prints BLEU: without
-    the paper's rows it may be empty.
-    """
+    """Return an output of another metric: `score` in place of `bleu`, without a paper's numbers."""
     changed: dict[str, Any] = {"name": f"{output.name}_{output.metric}", "allow_empty": True}
     changed["beside"] = f"{output.beside}_{output.metric}" if output.beside else ""
     changed["csv"] = {old: new for old, new in output.csv.items() if BLEU not in new}

@@ -49,10 +49,8 @@ def main_metric(table: pd.DataFrame) -> str:
 def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Path]) -> pd.DataFrame:
     """Return the rows of `wanted` with the columns `DIFFERENCE`, by paired bootstrap.
 
-    The column `reference_run` of `wanted` names the run of the same pair and seed whose score is
-    subtracted. p is sacreBLEU's, which is nearly one-sided. All runs of a test set have the same
-    resamples. `translations` may be CSVs of their sentences' scores, by another metric than BLEU.
-    Raises UserError for a missing text.
+    The score of `reference_run`, of the same pair and seed, is subtracted. p is sacreBLEU's, nearly
+    one-sided. `translations` may be CSVs of their sentences' scores, by another metric than BLEU.
     """
     wanted = wanted.reset_index(drop=True).drop(columns=DIFFERENCE, errors="ignore")
     texts = {(*run_of(path), path.stem): path for path in translations}
@@ -109,10 +107,7 @@ def with_baseline(scores: Facts, translations: list[Path], references: list[Path
 
 
 def t_tests(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return means and deviations (ddof 1) of score and delta over seeds, a row for each of `by`.
-
-    `t_low`, `t_high` and `t_p`: paired t-test of the deltas, missing below two of them.
-    """
+    """Return means and SD of score and delta over seeds by `by`, with t-tests of deltas (`t_…`)."""
     groups = table.groupby(by, sort=False)
     deviations = groups[["score", "delta"]].std().add_suffix("_sd")
     means = groups[["score", "delta"]].mean().join(deviations)

@@ -53,10 +53,7 @@ def inequality(heads: np.ndarray, name: str) -> np.ndarray:
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
-    """Return McNemar's exact two-sided p that two systems are right equally often.
-
-    The counts are trials that only one of the systems gets right. Without any, p is 1.
-    """
+    """Return McNemar's exact two-sided p from trials that only one of two systems gets right."""
     from scipy import stats  # takes half a second
 
     both = first_only + second_only
@@ -70,10 +67,7 @@ def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
 
 
 def bootstrap_correlation(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
-    """Return the 95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
-
-    Resamples with a constant side are skipped.
-    """
+    """Return the 95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's."""
     draws = np.random.default_rng(12345).integers(len(first), size=(_RESAMPLES, len(first)))
     sides = [side[draws] for side in (first, second)]
     if ranks:
@@ -90,11 +84,7 @@ def bootstrap_correlation(first: np.ndarray, second: np.ndarray, ranks: bool) ->
 
 
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> tuple[float, ...]:
-    """Return Pearson's correlation of heads, or with `ranks` Spearman's, with interval and p.
-
-    The interval is by bootstrap over heads. p is two-sided, by shuffling heads. All are missing if
-    a side is constant.
-    """
+    """Return Pearson's (`ranks`: Spearman's) correlation, bootstrap interval and permutation p."""
     given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
     sides = [pd.Series(values).rank().to_numpy() for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
@@ -136,8 +126,7 @@ def speedups(
 ) -> pd.DataFrame:
     """Return the table of models with `speedup`, its `speed` over the speed of the model `whole`.
 
-    Low and high are 95 % t intervals of the mean logarithm over the repeats in `raw`, missing for
-    one repeat. Raises UserError where `whole` was not timed in the same setup.
+    Low and high are 95 % t intervals of the mean logarithm over the repeats in `raw`.
     """
     of_whole = table[table["model"] == whole].set_index(setup)["speed"].rename("whole")
     reference = table.join(of_whole, on=setup)["whole"]

@@ -147,10 +147,7 @@ class Text(NamedTuple):
 def write_table(
     output: Output, frame: pd.DataFrame, text: Text, folder: Path, origin: dict[str, Any]
 ) -> None:
-    """Write the `.csv`, `.md`, `.tex` and `.json` of a table.
-
-    Raises UserError if the frame has no row or an infinite number.
-    """
+    """Write the `.csv`, `.md`, `.tex` and `.json` of a table."""
     _refuse_unwritable(frame, folder / output.name, output.allow_empty)
     write_data(output, frame, folder)
     shown = readable_table(output, frame)
@@ -169,10 +166,7 @@ def write_data(output: Output, frame: pd.DataFrame, folder: Path) -> None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with ten significant digits. A missing value is an empty cell.
-
-    Columns whose name begins with _ are for readers and figures only.
-    """
+    """Write a frame with ten significant digits. A missing value is an empty cell."""
     frame = frame[[name for name in frame if not str(name).startswith("_")]]
     exact = frame.astype(object).where(frame.notna(), "").map(_exact)
     write_text(path, exact.to_csv(index=False, lineterminator="\n"))

@@ -27,10 +27,7 @@ class EnvironmentFault(HeadcountError):
 
 
 def lacks_memory(fault: BaseException) -> bool:
-    """Return whether a fault says that memory of the host or of a GPU is used up.
-
-    torch raises RuntimeErrors for it, which only their words tell from others.
-    """
+    """Return whether a fault says that memory is used up, of torch's by their words."""
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
     full = isinstance(fault, RuntimeError) and any(part in str(fault) for part in words)
     return full or isinstance(fault, MemoryError)

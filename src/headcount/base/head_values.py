@@ -64,11 +64,7 @@ def read_numbers(
 
 
 def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
-    """Return the heads that a file lists. Empty lines and comments after a # are skipped.
-
-    Raises UserError, with file and line, for another line, a head that the model does not have,
-    and a head listed twice.
-    """
+    """Return the heads that a file lists. Empty lines and comments after a # are skipped."""
     heads: dict[Head, None] = {}  # in order of the file
     with reading(path, "saving text as UTF-8"):
         lines = path.read_text(encoding="utf-8").split("\n")

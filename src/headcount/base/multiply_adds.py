@@ -20,10 +20,7 @@ class Lengths(NamedTuple):
 
 
 def unit_costs(grid: HeadGrid, settings: ModelSettings, lengths: Lengths) -> np.ndarray:
-    """Return the multiply-adds of every unit of a grid in flat order.
-
-    A layer costs as much as the heads and feed-forward units that `settings` give it.
-    """
+    """Return the multiply-adds of every unit of a grid in flat order."""
     costs = _costs(settings, lengths)
     spans = ((costs[kind][layer], span) for kind, layer, span in grid.layers())
     return np.concatenate([np.full(span.stop - span.start, cost) for cost, span in spans])

@@ -83,10 +83,7 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
 
 
 def step_sets(order: Sequence[int], steps: int) -> list[Heads]:
-    """Return the first heads of an order, sorted, in equal steps from none to all of them.
-
-    Step i has i / steps of the heads, rounded up: the rule of Michel et al.'s code.
-    """
+    """Return the first heads of an order, sorted, in equal steps (rounded up) from none to all."""
     counts = [-(-len(order) * step // steps) for step in range(steps + 1)]
     return [tuple(sorted(order[:count])) for count in counts]
 

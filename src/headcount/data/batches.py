@@ -80,10 +80,7 @@ class Batch:
 
 
 def in_order(text: ParallelText, budget: int, device: torch.device = CPU) -> Iterator[Batch]:
-    """Return batches of every pair once, sorted by length, for measuring.
-
-    A budget below the longest pair is raised to it. Raises UserError if the text is empty.
-    """
+    """Return batches of every pair once, sorted by length, for measuring. Budgets may be raised."""
     plan = BatchPlan(text, max(budget, text.longest), seed=0)
     return (text.batch(indices, device) for indices in plan.in_order())
 
@@ -95,10 +92,7 @@ def pad_sources(sources: Sequence[Ids]) -> Tensor:
 
 
 def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
-    """Yield the longest slices that, padded to their longest item, stay within the budget.
-
-    An item above the budget is a slice alone.
-    """
+    """Yield the longest slices that, padded to their longest item, stay within the budget."""
     start = longest = 0
     for place, length in enumerate(lengths):
         longest = max(longest, length)

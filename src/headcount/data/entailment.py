@@ -26,10 +26,7 @@ class Example(NamedTuple):
 
 
 def read_pairs(text: FoundText, limit: int | None = None) -> list[Example]:
-    """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones.
-
-    Raises UserError, with the line, for a row of another shape, and for a file without any pair.
-    """
+    """Return the first `limit` pairs of a .tsv, .txt or .jsonl, without undecided ones."""
     pairs: list[Example] = []
     for number, row in _rows(text):
         cells = [row.get(column) for column in COLUMNS]
@@ -47,10 +44,7 @@ def read_pairs(text: FoundText, limit: int | None = None) -> list[Example]:
 
 
 def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> None:
-    """Write train, dev, matched and mismatched of a corpus as .jsonl, and counts as parts.json.
-
-    Dev and train are drawn from the training pairs. Raises UserError for too few of them.
-    """
+    """Write train, dev, matched and mismatched of a corpus as .jsonl, and counts as parts.json."""
     listed = read_manifest(manifest).get("entailment", {})
     parts = {}
     for split in ENTAILMENT:

@@ -54,11 +54,7 @@ class FoundText(NamedTuple):
         return f"{self.shown} ({self.member})" if self.member else self.shown
 
     def lines(self) -> Iterator[str]:
-        """Yield the raw lines, without line ends.
-
-        Raises UserError, with line and byte offset, for bytes that are not UTF-8 and for NUL, and
-        as `opened`.
-        """
+        """Yield the raw lines, without line ends."""
         with self.opened() as stream:
             raws = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
             yield from _lines(raws, self.name)
@@ -138,10 +134,7 @@ LONGEST_LINE = 16 * 2**20
 
 
 def arriving_lines(stream: BinaryIO, shown: str) -> Iterator[list[str]]:
-    """Yield lists of the lines that arrived together in a stream, by the rule of raw text.
-
-    A line is yielded as soon as its end arrives, so that a writer who waits for an answer gets it.
-    """
+    """Yield lists of the lines that arrived together in a stream, as soon as their ends arrive."""
     waiting: deque[bytes] = deque()
     lines = _lines(iter(waiting.popleft, None), shown)
     rest = b""

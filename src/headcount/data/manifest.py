@@ -51,10 +51,7 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def find_text(manifest: Path, split: str, language: str, trees: bool = False) -> FoundText:
-    """Return the raw text of a side, or of a treebank of a generated corpus if `trees`.
-
-    Raises UserError if the corpus has no such split or language, and as `find_file`.
-    """
+    """Return the raw text of a side, or of a treebank of a generated corpus if `trees`."""
     about = read_manifest(manifest)
     listed = about["splits"] | (about.get("trees", {}) if trees else {})
     return find_file(manifest, _side(manifest, listed, split, language))

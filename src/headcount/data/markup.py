@@ -29,10 +29,7 @@ _REFERENCE = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);", re.ASCII)
 
 
 def elements(stream: BinaryIO, tag: str, name: str) -> Iterator[tuple[ElementTree.Element, ...]]:
-    """Yield every element with a tag, and its parent, from an XML stream in bounded memory.
-
-    Raises UserError, with the stream's `name`, if it is not well-formed.
-    """
+    """Yield every element with a tag, and its parent, from an XML stream in bounded memory."""
     parents: list[ElementTree.Element] = []
     try:
         for event, element in ElementTree.iterparse(stream, events=("start", "end")):
@@ -76,10 +73,7 @@ def _tag(side: ElementTree.Element) -> str:
 
 
 def _variant(tags: Iterable[str], language: str, where: str) -> str | None:
-    """Return the tag of a language: the same tag, or else the one that adds a region or a script.
-
-    Raises UserError if several do.
-    """
+    """Return the tag of a language: the same tag, or else the one with a region or a script."""
     wanted = _subtags(language)
     fitting = [tag for tag in tags if _subtags(tag)[: len(wanted)] == wanted]
     fitting = [tag for tag in fitting if _subtags(tag) == wanted] or fitting
@@ -118,11 +112,7 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def read_segments(text: FoundText) -> dict[Key, str]:
-    """Return the segments of a test set in SGML or XML, by key, of one translator.
-
-    Translators have a name or a number. Raises UserError for a faulty file, or if none is named
-    where several translate a segment.
-    """
+    """Return the segments of a test set in SGML or XML, by key, of one translator."""
     segments = _wmt(text) if text.format == "wmt" else _sgm(text)
     names = ", ".join(segments)
     parts = list(segments.values())

@@ -109,10 +109,7 @@ class RawSplit:
         return ", ".join(dict.fromkeys(text.shown for part in self._parts for text in part))
 
     def rows(self) -> Iterator[Row]:
-        """Return the rows of the split.
-
-        Raises UserError, sometimes only at the end, for faulty or unequal files and too few pairs.
-        """
+        """Return the rows of the split."""
         if self._draw is None:
             return self._undrawn()
         total = sum(1 for _ in self._undrawn())

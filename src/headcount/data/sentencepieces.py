@@ -130,8 +130,7 @@ def make_pieces(
 ) -> RunningPieces:
     """Return the cutter of running text by the content of a model's file, of this `unit`.
 
-    `words`: the pieces of the model. `normalise` writes lines as the training text. Raises
-    UserError for the bytes of no such model, EnvironmentFault without its package.
+    `words`: the pieces of the model. `normalise` writes lines as the training text.
     """
     cut, join = (_sentencepiece if unit == UNIT else _tokenizer)(model, marks)
     return RunningPieces(language, words, marks, normalise, cut, join)

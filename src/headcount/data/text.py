@@ -26,10 +26,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def measure(line: str) -> tuple[int, int]:
-    """Return the number of words of a cleaned line at its spaces, and the longest in characters.
-
-    In a script without spaces, characters count for words, and none for the longest.
-    """
+    """Return the number of words of a cleaned line at its spaces, and the longest in characters."""
     characters = 0
     if not line.isascii():
         line, characters = _UNSPACED.subn("", line)
@@ -93,10 +90,7 @@ class PairFilter:
         return True
 
     def check_losses(self, files: str) -> None:
-        """Raise UserError if no pair remains, or a filter dropped a larger share than allowed.
-
-        `duplicates` and `overlap` may drop any share. Messages name `files`.
-        """
+        """Raise UserError if no pair remains, or a filter dropped a larger share than allowed."""
         if not self._with_words:
             rest = f"no pair with words on both sides remains of {self.pairs}"
             raise UserError(f"{files}: {rest}; dropped: {self.dropped}")

@@ -71,10 +71,7 @@ class AlignedTree:
 
 
 def read_trees(text: FoundText) -> Iterator[Tree]:
-    """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out.
-
-    Raises UserError, with the sentence, for a faulty tree, and if no sentence has a word.
-    """
+    """Yield every sentence of a CoNLL-U file, also without a word. Empty nodes are left out."""
     has_words = False
     lines = (f"{line}\n" for line in text.lines())
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
@@ -155,11 +152,7 @@ def _tree(rows: conllu.TokenList, sentence: str) -> Tree:
 def align_trees(
     trees: Iterable[Tree], segmenter: AnySegmenter
 ) -> tuple[list[AlignedTree], dict[str, int]]:
-    """Return the trees whose tokens the model can read, and counts of sentences and tokens.
-
-    Pieces of running text belong to the token in which they begin. Raises UserError if no sentence
-    stays, and for a model whose sentences have marks.
-    """
+    """Return the trees whose tokens the model can read, and counts of sentences and tokens."""
     if isinstance(segmenter, RunningPieces) and segmenter.marked:
         raise UserError("this model adds marks, which are no words; leave roles.trees out")
     dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})

@@ -26,10 +26,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, counts: Mapping[str, int], largest: int | None = None) -> "Vocabulary":
-        """Return the vocabulary of the `largest` most frequent pieces (None: all).
-
-        Equally frequent pieces are in code-point order.
-        """
+        """Return the vocabulary of the `largest` most frequent pieces (None: all)."""
         return cls(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:largest])
 
     @classmethod

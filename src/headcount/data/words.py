@@ -42,10 +42,7 @@ def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
 
 
 def read_normaliser(about: dict[str, Any], default: SpellingSettings) -> Normalise:
-    """Return the normaliser that segmentation.json records, by default that of `default`.
-
-    Raises ValueError for an entry that is no such setting.
-    """
+    """Return the normaliser that segmentation.json records, by default that of `default`."""
     changed = about.get(SPELLING, {})
     if not isinstance(changed, dict):
         raise ValueError(f"{SPELLING}: expected settings by name, found {changed!r}")
@@ -83,10 +80,7 @@ class Tokeniser:
     """
 
     def __init__(self, language: str, pretokenised: bool, unsegmented_scripts: str):
-        """`unsegmented_scripts`: the key of `BpeSettings`.
-
-        Raises EnvironmentFault where jieba is needed and missing.
-        """
+        """`unsegmented_scripts`: the key of `BpeSettings`."""
         self.language = language
         self._rules, self._jieba = not pretokenised, None
         self._unspaced = unsegmented_scripts != "none" and not pretokenised
@@ -145,10 +139,7 @@ class AnySegmenter:
         return sum(self.begins(pieces))
 
     def words(self, pieces: Sequence[str]) -> list[tuple[str, int]]:
-        """Return the words of pieces with their numbers of pieces.
-
-        Ids do not show the word that an unknown piece belongs to.
-        """
+        """Return the words of pieces with their numbers of pieces."""
         places = [place for place, begins in enumerate(self.begins(pieces)) if begins]
         parts = [pieces[place:end] for place, end in pairwise([*places, len(pieces)])]
         return [(self.word(part), len(part)) for part in parts]

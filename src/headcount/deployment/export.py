@@ -43,10 +43,7 @@ class Deployed:
         mask: Mask = (),
         device: str = "cpu",
     ) -> Self:
-        """Return the model in a folder, without the units of a `mask`, see `read_mask`.
-
-        Raises UserError if the model was trained on other subwords than the pair's.
-        """
+        """Return the model in a folder, without the units of a `mask`, see `read_mask`."""
         source.check(pair)
         model = source.load(device)
         whole = cls(model, source.original_heads(model.grid), source, pair)
@@ -68,10 +65,7 @@ class Deployed:
         return self.model.settings.grid.heads()[self.originals.index(original)]
 
     def beginning_with(self, heads: Sequence[Head]) -> Self:
-        """Return the same function with these heads first in their layers. Others keep their order.
-
-        Raises UserError for a head that the model does not have.
-        """
+        """Return the same function with these heads first in their layers."""
         grid = self.model.settings.grid
         first = [grid.index(head) for head in heads]
         rest = [place for place in range(grid.size) if place not in first]
@@ -134,10 +128,7 @@ def write_export(
     inputs: Sequence[Path] = (),
     check: Callable[[Path], object] | None = None,
 ) -> str:
-    """Write a model in a form, as `write_form` does, with its subwords, and return a summary.
-
-    `inputs`: folders that were read beside the model and its subwords.
-    """
+    """Write a model in a form, as `write_form` does, with its subwords, and return a summary."""
     settings = what.model.settings
     heads = {kind: list(counts) for kind, counts in what.model.settings.grid.counts.items()}
     widths = {kind: list(counts) for kind, counts in settings.ffn_widths.items()}

@@ -69,10 +69,7 @@ def write_share_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time a model with all heads, and without each share of `ablation.timed`, see `write_times`.
-
-    The name of a model is its percentage of removed heads, rounded up to whole heads.
-    """
+    """Time a model without each share of `ablation.timed`, in percent, see `write_times`."""
     folder.check(pair)
     whole = folder.load(decode.device)
     values = read_importance(importance, folder, whole.grid)
@@ -164,11 +161,7 @@ def time_in_turns(
 def take_turns(
     contestants: Sequence[Contestant], repeats: int, warm_up: int
 ) -> Iterator[tuple[int, Contestant]]:
-    """Yield number of the round, from 1, and contestant. Rounds up to 0 are for warming up.
-
-    Every round has each contestant once and starts with another one than the round before, so
-    that a machine that slows down or speeds up affects them all alike.
-    """
+    """Yield rounds, from 1 (up to 0 to warm up), and contestants, who begin in turns."""
     for number in range(-warm_up, repeats):
         turn = number % len(contestants)
         for contestant in [*contestants[turn:], *contestants[:turn]]:
@@ -209,10 +202,7 @@ def write_importance_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time importance and training on the same batches, and write one measurement a row.
-
-    Both use the first `speed.sentences` pairs on which importance is measured.
-    """
+    """Time importance and training on the same batches, and write one measurement a row."""
     folder.check(pair)
     drawn = read_drawn(pair, settings)
     text = drawn.part(range(len(drawn))[: speed.sentences])

@@ -42,10 +42,7 @@ def word_numbers(lengths: Iterable[int], before: int, after: int) -> list[int]:
 
 
 def best_heads(frame: "pd.DataFrame", k: int, layer: int | None = None) -> list[Head]:
-    """Return the k heads that rank first in a frame of alignment.csv, of one layer or of all.
-
-    Ranks are by AER on the sentences that choose, at the output step and over content words.
-    """
+    """Return the k best heads by AER in a frame of alignment.csv, of one layer or of all."""
     heads = frame.query("system == 'head' and step == 'output' and words == 'content'")
     if layer is not None:
         heads = heads[heads["layer"] == layer]

@@ -84,10 +84,7 @@ def _over(weights: Tensor, keys: Tensor) -> Tensor:
 
 
 def _judge(weights: Tensor, width: int, part: Tensor, sure: Tensor, possible: Tensor) -> Tensor:
-    """Return the counts of `count_links`, [systems, b, 4], of weights [b, s, v, w].
-
-    Keys from `width` are special.
-    """
+    """Return counts [systems, b, 4] of weights [b, s, v, w]. Keys from `width` are special."""
     largest, where = weights.masked_fill(~part[:, None], 0).max(-1)
     at = where[..., None]
     hits = [
@@ -121,8 +118,7 @@ def write_alignment(
 ) -> None:
     """Write alignment.csv and alignment.json of models into the folders `outs`.
 
-    `links`: a file of scripts/links.py. Heads of a pruned model have their addresses in the
-    original. Raises UserError without two sentences with words, and without any link.
+    Heads of a pruned model have their addresses in the original.
     """
     pairs = list(filter(_fits, read_linked(links, settings.sentences)))
     if len(pairs) < 2 or not any(one.possible for one in pairs):
@@ -151,10 +147,7 @@ def _fits(pair: LinkedPair) -> bool:
 def measure(
     model: Transformer, names: list[Head], halves: list[LinkedText], budget: int, done: Done
 ) -> tuple[list[list[Any]], dict[str, Any]]:
-    """Return rows of alignment.csv without `links`, and the heads that were chosen.
-
-    `names`: the addresses of the cross-attention heads. The first half of the text ranks heads.
-    """
+    """Return rows of alignment.csv without `links`, and the heads that were chosen."""
     none = torch.zeros(len(CASES), 0, len(names))
     ranked = error_rates(count_links(model, halves[0], none, budget, done).sum(2))[..., 0]
     orders = np.argsort(ranked[:, : len(names)], axis=1, kind="stable")

@@ -39,8 +39,6 @@ def write_attention(
     """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`.
 
     `texts` are source sentences, one a line, and their translations, or None for greedy ones.
-    Raises UserError for a head that the model does not have, texts of unequal length, an empty
-    line, and more than `MOST` sentences.
     """
     folder.check(pair)
     src, tgt = pair.segmenters()
@@ -106,10 +104,7 @@ def sentence_attention(
 def attention_map(
     model: Transformer, pair: tuple[Ids, Ids], words: tuple[Words, Words], head: Head
 ) -> dict[str, Any]:
-    """Return the data of a drawing, as JSON: queries, keys (texts), weights (a row for a query).
-
-    The weights of a word's pieces are joined. In the decoder a query is the word that was read.
-    """
+    """Return the data of a drawing, as JSON: queries, keys (texts), weights (a row for a query)."""
     weights = all_weights(model, *pair)[head.kind, head.layer][head.head]
     source, target = [*words[0], (END, 1)], [(START, 1), *words[1]]
     queries = source if head.kind == "enc_self" else target

@@ -28,10 +28,7 @@ Measurement = Callable[
 
 
 def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
-    """Return the sentence pairs on which importance is measured, all pairs of a short text.
-
-    Raises UserError for fewer than two pairs.
-    """
+    """Return the sentence pairs on which importance is measured, all pairs of a short text."""
     text = pair.read(settings.data)
     if len(text) < 2:
         raise UserError(
@@ -51,13 +48,7 @@ def write_measured(
     origin: dict[str, Any],
     units: bool = False,
 ) -> dict[str, Any]:
-    """Write statistics of heads as CSV, and return the facts written as JSON of the same name.
-
-    `units`: of all kinds of units.
-
-    Raises UserError if the text has fewer than two sentence pairs or the model has another
-    vocabulary.
-    """
+    """Write statistics of heads, or all `units`, as CSV, and return the facts of its JSON."""
     folder.check(pair)
     text = read_drawn(pair, settings)
     model = folder.load(settings.device)

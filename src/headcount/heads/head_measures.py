@@ -189,10 +189,7 @@ class Positions(AttentionMeasure):
         hits += counts.reshape(hits.shape)
 
     def rows(self, heads: Sequence[Head], statistic: str, counted: np.ndarray) -> list[list]:
-        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at.
-
-        `counted`: True for heads of which tables use these rows, [heads].
-        """
+        """Return the cells of `POSITION_COLUMNS` for every head and position that it points at."""
         rows = []
         for head, hits, used in zip(heads, self._hits, counted.astype(int).tolist(), strict=True):
             for place in hits.nonzero()[0].tolist():

@@ -89,11 +89,7 @@ def _pairs(grid: HeadGrid) -> list[tuple[int, int]]:
 
 
 def rearranged(fisher: np.ndarray, grid: HeadGrid, count: int) -> Heads:
-    """Return `count` heads of least information to mask, rearranged within their layers.
-
-    The diagonal of `fisher` [heads, heads] decides how many heads of a layer are masked. Then a
-    masked head and another of the layer are exchanged while that lowers the added loss.
-    """
+    """Return `count` heads of least information to mask, rearranged within their layers."""
     gone = set(rank_heads(np.diagonal(fisher))[grid.size - count :])
     for _, _, span in grid.layers():
         inside = [head for head in range(span.start, span.stop) if head in gone]

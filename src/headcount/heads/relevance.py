@@ -34,11 +34,7 @@ Back = Callable[[Tensor], Tensor]  # from relevance of a module's output to rele
 def write_relevance(
     folder: ModelFolder, pair: PairFolder, settings: LrpSettings, out: Path, origin: dict[str, Any]
 ) -> None:
-    """Write a CSV of the relevance of every head by both rules, and a JSON of the same name.
-
-    Relevance by the rule of the settings has a 95 % bootstrap interval over sentences. Raises
-    UserError if the dev text is empty or the model has another vocabulary.
-    """
+    """Write a CSV of the relevance of every head by both rules, and a JSON of the same name."""
     folder.check(pair)
     text = pair.first_pairs("dev", settings.max_sentences)
     model = folder.load(settings.device)

@@ -1,7 +1,4 @@
-"""Roles of all heads of a model: one pass over a text, one over each treebank.
-
-Attention weights live for one layer of one batch. Only sums are kept.
-"""
+"""Roles of all heads of a model: one pass over a text, one over each treebank."""
 
 import json
 import time
@@ -66,11 +63,7 @@ def write_roles(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Measure the roles of all heads and write `FILES` into the folder `out`.
-
-    Heads of a pruned model have their addresses in the original. `trees` are files of
-    scripts/trees.py. Raises UserError if the dev text is empty or the model has another vocabulary.
-    """
+    """Measure the roles of all heads, also by `trees`, and write `FILES` into the folder `out`."""
     folder.check(pair)
     words = pair.vocabularies()
     text = pair.first_pairs("dev", settings.sentences)

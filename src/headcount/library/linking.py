@@ -60,10 +60,7 @@ def alignment_frame(model: Transformer, text: LinkedText, budget: int) -> pd.Dat
 
 
 def cross_heads(named: Named | None, grid: HeadGrid) -> list[Head]:
-    """Return these cross-attention heads, or all heads of the last layer that has some.
-
-    Raises UserError for another head, and for none.
-    """
+    """Return these cross-attention heads, or all heads of the last layer that has some."""
     cross = [head for head in grid.heads() if head.kind == "dec_enc"]
     if not cross:
         raise UserError("heads: expected a model with cross-attention heads, found none")

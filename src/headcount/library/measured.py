@@ -135,10 +135,7 @@ class Measured(ABC):
         masks: Mapping[str, Masked] | None = None,
         decode: Any = None,
     ) -> pd.DataFrame:
-        """Return BLEU under named masks, or without each head, with the columns of ablation.csv.
-
-        The first row is without a mask. Column `order` has the names of the masks.
-        """
+        """Return BLEU under named masks, or without each head, with the columns of ablation.csv."""
         grid = self.module.grid
         named = enumerate((masks or {}).items(), start=1)
         points = [
@@ -156,10 +153,7 @@ class Measured(ABC):
     def alignment(
         self, sources: Sequence[str], targets: Sequence[str], links: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """Return alignment error rates of heads on these pairs, with the columns of alignment.csv.
-
-        `links`: a string such as `0-0 1p2` for every pair. Words stand between spaces.
-        """
+        """Return alignment error rates of heads, with links such as `0-0 1p2` for every pair."""
         return alignment_frame(self.module, self._linked(sources, targets, links), BUDGET)
 
     def report(

@@ -160,10 +160,7 @@ class Model(Deployed, Measured):
         return links if target is not None else (targets, links)
 
     def save(self, out: str | Path) -> str:
-        """Write a folder that `load` and every command accept, and return a summary.
-
-        Raises UserError if something else than an earlier export is there.
-        """
+        """Write a folder that `load` and every command accept, and return a summary."""
         what = self.on_cpu()
         return write_export(what, own_form(what), Path(out), self._origin())
 

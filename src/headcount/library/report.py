@@ -34,10 +34,7 @@ _EXTRA = "run: pip install 'headcount[report]'"
 def write_pages(
     out: Path, model: ModelSettings, pair: str, title: str, origin: dict[str, Any]
 ) -> Path:
-    """Write tables, figures and pages from the files of measures in `out`, and return the report.
-
-    `pair`: languages, as in en-de. Raises as `require_packages`.
-    """
+    """Write tables, figures and pages from the measures in `out`, and return the report."""
     require_packages()
     from headcount.analysis.build import write_outputs
     from headcount.analysis.frames import Data

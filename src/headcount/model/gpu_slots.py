@@ -16,8 +16,7 @@ _held = []  # the open file of this process: closing it would free the slot
 def take_slot() -> None:
     """Take the first free slot until this process ends, and hide all GPUs but the slot's.
 
-    Without `SLOTS` every GPU stays visible. Call it before torch looks for a GPU. Raises
-    EnvironmentFault if no slot is free.
+    Call it before torch looks for a GPU. Without `SLOTS` every GPU stays visible.
     """
     devices = [name for name in os.environ.get(SLOTS, "").split(",") if name]
     if _held or not devices:

@@ -22,10 +22,7 @@ _GPU_WIDTH = 512  # assumed, as no GPU was at hand
 
 
 def pick_device(wanted: str) -> torch.device:
-    """Return the device for `auto`, `cpu` or `cuda`, of several GPUs by job slot or rank.
-
-    Raises EnvironmentFault without a GPU for `cuda`, and UserError for any other name.
-    """
+    """Return the device for `auto`, `cpu` or `cuda`, of several GPUs by job slot or rank."""
     if wanted not in ("cpu", "cuda", "auto"):
         raise UserError(f"device: expected cpu, cuda or auto, found {wanted!r}")
     if wanted != "cpu":
@@ -46,10 +43,7 @@ def pick_device(wanted: str) -> torch.device:
 
 @contextmanager
 def batches_of(section: str, tokens: int) -> Iterator[None]:
-    """Return a context for batches of `tokens`, the `batch_tokens` of a section of settings.
-
-    Raises EnvironmentFault with a smaller budget where memory runs out.
-    """
+    """Return a context for batches of `tokens`, the `batch_tokens` of a section of settings."""
     try:
         yield
     except (MemoryError, RuntimeError) as fault:

@@ -58,11 +58,7 @@ def _rebuilt(
     change: Callable[..., dict[str, Tensor]],
     layers: Sequence[Sequence[int]] | None = None,
 ) -> Transformer:
-    """Return a model of the layers with these numbers, by default all, with changed weights.
-
-    `change(kind, layer, module)` returns the weights of attention and feed-forward modules that
-    differ. `layers`: of the encoder and of the decoder.
-    """
+    """Return a model of the `layers` with these numbers, by default all, with changed weights."""
     every = range(len(model.encoder)), range(len(model.decoder))
     places = dict(zip(("encoder", "decoder"), layers or every, strict=True))
     weights = dict(model.named_parameters())
@@ -140,10 +136,7 @@ def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Tran
 
 
 def order_heads(model: Transformer, order: Sequence[int]) -> Transformer:
-    """Return a model, the same function, whose heads stand in this order of flat positions.
-
-    Raises ValueError unless every head stays in its layer.
-    """
+    """Return a model, the same function, whose heads stand in this order of flat positions."""
     spans = {(kind, layer): span for kind, layer, span in model.grid.layers()}
     for span in spans.values():
         if sorted(order[span]) != [*range(len(order))][span]:

@@ -164,10 +164,7 @@ def watch_attention(
     visit: Callable[[str, int, Tensor], None],
     kinds: Container[str] = KINDS,
 ) -> Iterator[None]:
-    """Call `visit` with kind, layer and weights [b, h, q, k] of attention layers as they run.
-
-    Layers without heads are skipped. In a search k are the positions that a hypothesis attends to.
-    """
+    """Call `visit` with kind, layer and weights [b, h, q, k] of attention layers as they run."""
 
     def show(kind: str, layer: int, _: nn.Module, inputs: tuple) -> None:
         queries, keys, _, attention = inputs[:4]

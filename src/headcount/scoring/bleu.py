@@ -34,11 +34,7 @@ class Score:
 
 
 def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score]:
-    """Return cased BLEU, see `bleu_metric`, and chrF of a test set.
-
-    `targets`: the lines of its `.tgt`. Raises UserError if the two have different numbers of lines,
-    or none.
-    """
+    """Return cased BLEU, see `bleu_metric`, and chrF. `targets`: lines of a `.tgt`."""
     check_lengths(hypotheses, targets)
     streams = reference_streams(targets)
     scores = []
@@ -49,10 +45,7 @@ def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score
 
 
 def reference_streams(targets: Lines) -> list[Lines]:
-    """Return the lines of a `.tgt` as all first references, all second ones, and so on.
-
-    Raises UserError if a line has more or fewer references than the first.
-    """
+    """Return the lines of a `.tgt` as all first references, all second ones, and so on."""
     rows = [references(line) for line in targets]
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
@@ -113,11 +106,7 @@ def score_files(
     facts: list[Path],
     tokeniser: Tokeniser,
 ) -> list[dict]:
-    """Return the scores of several test sets in rows: test_set, metric, score, signature.
-
-    Rows also have the entries of `SEARCH` from the facts beside the translations. `targets`: the
-    `.tgt` of each test set. `tokeniser`: of the target language.
-    """
+    """Return scores of test sets in rows: test_set, metric, score, signature, `SEARCH`."""
     if not len(tests) == len(translations) == len(targets) == len(facts):
         raise UserError(
             f"scoring: expected one file of each kind per test set, found {len(tests)} names, "
@@ -134,10 +123,7 @@ def score_files(
 
 
 def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
-    """Return a warning for every test set whose translations hardly fit the references.
-
-    `scores`: the result of `score_files`. `targets`: the `.tgt` of each test set.
-    """
+    """Return a warning for every test set whose translations hardly fit the references."""
     warnings = []
     rows = [row for row in scores if row["metric"] == "bleu"]
     for row, *files in zip(rows, translations, targets, strict=True):

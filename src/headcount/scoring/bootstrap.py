@@ -88,19 +88,13 @@ def resample_bleu(
 
 
 def compare_classifiers(correct: Sequence[np.ndarray], samples: int = 1000) -> list[Difference]:
-    """Compare the accuracy, in percent, of classifiers with that of the first one.
-
-    `correct`: 1 for each example that a system gets right, else 0.
-    """
+    """Compare the accuracy, in percent, of classifiers (1: right) with that of the first."""
     scores = resample_means([100 * right for right in correct], samples)
     return judge_scores(scores[0], scores, f"accuracy|bs:{samples}|seed:{SEED}")
 
 
 def resample_means(scores: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
-    """Return the mean score of every system on the test set, then on resamples.
-
-    `scores`: of every example, by each system. Returns [systems, 1 + samples].
-    """
+    """Return the mean score of every system on the test set, then on resamples."""
     values = np.stack(scores, axis=1)  # [examples, systems]
     blocks = [np.ones((1, len(values))), *resamples(len(values), samples)]
     return np.concatenate([times @ values for times in blocks]).T / len(values)

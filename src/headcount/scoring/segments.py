@@ -27,7 +27,6 @@ def run_metric(command: str, texts: Mapping[str, Sequence[str]]) -> list[float]:
     """Return the scores that an outside command writes for `texts["translations"]`.
 
     The command has the names of `texts` and `scores` in braces, for files. No shell reads it.
-    Raises UserError if the command fails, or writes no scores.
     """
     with TemporaryDirectory() as folder:
         files = {name: Path(folder, f"{name}.txt") for name in texts}
@@ -48,10 +47,7 @@ def compare_by_metrics(
     targets: Lines,
     samples: int,
 ) -> Iterator[dict[str, Difference]]:
-    """Yield the differences of every system to the first, by the names of the metrics.
-
-    An outside command scores all systems at once. A translation that several share counts once.
-    """
+    """Yield the differences of every system to the first, by the names of the metrics."""
     places: dict[tuple[int, str], int] = {}
     rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
     texts = {"sources": [sources[n] for n, _ in places], "translations": [t for _, t in places]}

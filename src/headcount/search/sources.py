@@ -10,10 +10,7 @@ from headcount.data.batches import Ids, neighbours
 def longest_outputs(
     sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
 ) -> list[int]:
-    """Return the longest output of each source with prefix and EOS, in subwords.
-
-    `positions`: size of the model's table of positions, 0 for no limit.
-    """
+    """Return the longest output of each source with prefix and EOS, in subwords."""
     factor, extra = settings.max_length_factor, settings.max_length_extra
     least, most = len(prefix) + 1, positions or sys.maxsize
     return [min(max(int(factor * len(ids)) + extra, least), most) for ids in sources]

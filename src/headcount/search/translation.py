@@ -83,8 +83,7 @@ def translate_lines(
 ) -> tuple[list[str], Counter[str]]:
     """Return the detokenised translation of each cleaned line, in order, and counts.
 
-    Raises UserError with `place` and number of a line that is longer than the model allows.
-    Numbers start at `first`.
+    Faults name `place` and the number of a line, from `first` on.
     """
     src, tgt = search.sides
     whole, longest = [src.encode(line) for line in lines], search.settings.max_source

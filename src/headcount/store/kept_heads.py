@@ -82,11 +82,7 @@ def pick_heads(
 
 
 def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
-    """Return the multiplier [heads] of a mask that addresses and files name together.
-
-    A heads.csv has gates, which are taken as they are. Any other file lists masked heads. Raises
-    UserError for another text or head.
-    """
+    """Return the multiplier [heads] of addresses, files that list heads, and heads.csv."""
     mask = np.ones(grid.size)
     for name in [named] if isinstance(named, str | Path) else named:
         path = Path(name)
@@ -100,10 +96,7 @@ def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.nd
 
 
 def grid_named(named: Sequence[str | Path] | str | Path, settings: ModelSettings) -> HeadGrid:
-    """Return the grid of the model's heads, or of all its units if addresses or files name others.
-
-    See `read_mask`.
-    """
+    """Return the grid of the model's heads, or of all its units if a mask names others."""
     texts = []
     for name in [named] if isinstance(named, str | Path) else named:
         path = Path(name)

@@ -117,10 +117,7 @@ class ModelFolder:
         write_json(self.path / DESCRIPTION, {**shape, **facts})
 
     def load(self, device: str = "cpu", weights: str = WEIGHTS) -> Transformer:
-        """Return the model in evaluation mode, on `cpu`, `cuda` or `auto`.
-
-        `weights`: name of a file in the folder. Raises UserError with the first mismatch.
-        """
+        """Return the model in evaluation mode, on `cpu`, `cuda` or `auto`."""
         facts, settings, path = self.facts(), self.settings, self.path / weights
         tensors = load_weights(path)
         with reading(self.path / DESCRIPTION, "training"):
@@ -160,10 +157,7 @@ class ModelFolder:
                     )
 
     def original_heads(self, grid: HeadGrid) -> list[Head]:
-        """Return addresses of the heads in the original model that was pruned, in flat order.
-
-        Raises UserError if the addresses in the description do not fit the model's `grid`.
-        """
+        """Return addresses of the heads in the original model that was pruned, in flat order."""
         listed = self.facts().get("kept_heads")
         if listed is None:
             return grid.heads()
@@ -185,10 +179,7 @@ def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
 
 
 def check_measured(path: Path, weights: list[Path], script: str) -> None:
-    """Raise UserError if the JSON beside a file of measures names other weights than these files.
-
-    A file without JSON was made by hand and is accepted for any model with its heads.
-    """
+    """Raise UserError if the JSON beside a file of measures names other weights."""
     beside = path.with_suffix(".json")
     if beside.is_file() and read_json(beside).get("weights") != sha256(*weights):
         raise UserError(

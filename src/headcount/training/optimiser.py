@@ -12,11 +12,7 @@ ADAM = {"betas": (0.9, 0.98), "eps": 1e-9}  # Vaswani et al. 2017, section 5.3
 
 
 def learning_rate(settings: TrainSettings, update: int) -> float:
-    """Return the learning rate of an update, counted from 1. Its largest value is `peak_lr`.
-
-    `inverse_sqrt` is Vaswani et al. 2017, section 5.3, written with its peak: their formula is
-    peak_lr = (d_model · warmup_updates)^-0.5.
-    """
+    """Return the learning rate of an update, from 1 (Vaswani et al. 2017, section 5.3)."""
     warmup = settings.warmup_updates
     if update <= warmup:
         return settings.peak_lr * update / warmup

@@ -37,10 +37,7 @@ def own_share(items: Iterable[T]) -> Iterator[tuple[int, T]]:
 
 
 def add_up(tensors: Sequence[Tensor]) -> None:
-    """Replace tensors of one device by their sums over all processes.
-
-    Every process gets the same bits. With three and more they depend on the number of processes.
-    """
+    """Replace tensors of one device by their sums over all processes, the same bits in each."""
     if not dist.is_initialized():
         return
     for dtype in {tensor.dtype: None for tensor in tensors}:

@@ -152,11 +152,7 @@ def save_pruned(
     names: list[Head],
     values: dict[str, np.ndarray],
 ) -> None:
-    """Write model/ and heads.csv of a smaller model, and print how many units are left.
-
-    `grid`: the units before. `names`: addresses of the heads in the original model. `values`:
-    statistics of the units.
-    """
+    """Write model/ and heads.csv of a smaller model, and print how many units are left."""
     kept = values["gate"]
     kept_heads = [names[place].name() for place in grid.heads_left(kept)]
     facts = {**facts, "kept_heads": kept_heads, "closed_layers": grid.closed_layers(kept)}
@@ -166,11 +162,7 @@ def save_pruned(
 
 
 def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
-    """Freeze all weights outside the scope: for `enc_self`, all but the encoder.
-
-    The decoder is frozen with its keys and values of the encoder's output. So is the target
-    embedding, and the source embedding where both are one.
-    """
+    """Freeze all weights outside the scope: for `enc_self`, the decoder and embeddings it reads."""
     if run.scope == "enc_self":
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.startswith(_ENCODER))

@@ -39,9 +39,6 @@ def score_targets(
 def mean_loss(
     model: Transformer, text: ParallelText, budget: int, multiplier: Tensor | None = None
 ) -> float:
-    """Return the loss per target token of a text, in nats, EOS counted. Smaller is better.
-
-    `budget` and `multiplier`: see `score_targets`.
-    """
+    """Return the loss per target token of a text, in nats, EOS counted. Smaller is better."""
     tokens = int(text.lengths[1].sum())
     return float(score_targets(model, text, budget, multiplier).sum()) / tokens

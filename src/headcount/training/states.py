@@ -81,10 +81,7 @@ class StateStore:
                     remove_folder(self.root)  # nothing was saved
 
     def save(self, update: int, state: State) -> None:
-        """Commit the state after an update, and remove all but the newest two.
-
-        Raises UserError if a checkpoint is missing.
-        """
+        """Commit the state after an update, and remove all but the newest two."""
         start = time.monotonic()
         for kept in self._checksums:
             self._require(kept, whole=False)
@@ -112,10 +109,7 @@ class StateStore:
         return None
 
     def load(self) -> State | None:
-        """Return the newest state, or None.
-
-        Raises UserError if the state or a checkpoint before it is damaged or of another run.
-        """
+        """Return the newest state, or None."""
         if not (saved := self.saved()):
             return None
         try:

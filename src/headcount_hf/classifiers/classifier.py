@@ -137,10 +137,8 @@ def write_classifier_ablation(
 ) -> None:
     """Write classifier_ablation.csv, classifier_profile.csv and _areas.csv into a folder.
 
-    They have the columns of ablation.csv, pruning_profile.csv and its areas, with `accuracy` in
-    percent in place of `bleu`. `files`: labelled pairs by test set, `DEV` before `matched` and
-    `mismatched`. Importance is measured on dev, pruning scored on matched. Raises UserError for
-    unknown labels.
+    They have `accuracy` in percent in place of `bleu`. `files`: labelled pairs by test set, `DEV`
+    before `matched`, which scores pruning, and `mismatched`.
     """
     tests = {test: read_pairs(FoundText(path), settings.pairs) for test, path in files.items()}
     for pairs in tests.values():

@@ -20,11 +20,7 @@ def fine_tune_classifier(
     session: Session,
     out: Path,
 ) -> None:
-    """Write `model/` and `fine_tuning.json` into a folder.
-
-    The seed draws the classifying layer if the model in `start` has none for these labels. A call
-    resumes the session after its last epoch; on a CPU, the weights are equal to the bit.
-    """
+    """Write `model/` and `fine_tuning.json` into a folder."""
     with session.unfinished(out) as (states, folder):
         if states:
             checkpoints = states.folder / "kept"

@@ -27,10 +27,7 @@ def use_machine(compute: Compute) -> None:
 
 
 def open_any(args: Flags, compute: Compute, work: Path) -> Measured:
-    """Return the model. One that ours can express is imported into `work`, once.
-
-    Raises UserError for languages that neither flags nor the model's files name.
-    """
+    """Return the model. One that ours can express is imported into `work`, once."""
     use_machine(compute)
     if not is_hooked(args.model):
         return load(args.model, args.bpe, compute.device)

@@ -82,10 +82,7 @@ def with_list(form: Form, heads: Sequence[Head], aligned: Aligned) -> Form:
 
 
 def export_whisper(theirs: Path, heads: Sequence[Head], out: Path, origin: dict[str, Any]) -> str:
-    """Copy a Whisper with these heads as `alignment_heads`, and return a summary.
-
-    Raises UserError for another model and for a head that it does not have.
-    """
+    """Copy a Whisper with these heads as `alignment_heads`, and return a summary."""
     files = [path for path in whole_files(theirs) if path.name != GENERATION]
     path = theirs / GENERATION
     with reading(theirs / CONFIG, "save_pretrained"):

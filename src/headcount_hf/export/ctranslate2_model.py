@@ -50,10 +50,7 @@ def load_ctranslate2() -> ModuleType:
 
 
 def load_for(compute_type: str, device: str = "cpu") -> ModuleType:
-    """Return the package. Raises EnvironmentFault if it cannot compute in a number format.
-
-    On x86 processors, only MKL offers int16. Without it, int8 may overflow.
-    """
+    """Return the package. Raises EnvironmentFault if it cannot compute in a number format here."""
     package = load_ctranslate2()
     supported = package.get_supported_compute_types(device)
     if compute_type not in supported:
@@ -138,10 +135,7 @@ def export(
 
 
 def _layers(model: Transformer) -> tuple[Sequence[nn.Module], Sequence[nn.Module]]:
-    """Return the layers of both sides, at least one: an empty one changes nothing in `pre` models.
-
-    Raises UserError for a side without layers in a `post` model.
-    """
+    """Return the layers of both sides; in `pre` models an empty side gets one without effect."""
     settings, sides = model.settings, (model.encoder, model.decoder)
     if settings.norm == "post" and not all(map(len, sides)):
         raise UserError("CTranslate2: expected layers on both sides of a model with norm: post")

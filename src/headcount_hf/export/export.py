@@ -118,10 +118,7 @@ def export_model(
     check: Callable[[Path], object] | None = None,
     aligned: Aligned | None = None,
 ) -> str:
-    """Write a model in one of `FORMS`, as `write_export` does, and return a summary.
-
-    `aligned`: heads that align source and target, which other programs get to know.
-    """
+    """Write a model in one of `FORMS`, as `write_export` does, and return a summary."""
     if to not in FORMS:
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {to!r}")
     if pretrained and to != "huggingface":

@@ -113,11 +113,7 @@ def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
 def form_of_imported(
     model: Transformer, heads: Sequence[Head], folder: Path, rows: Rows
 ) -> HuggingFaceForm:
-    """Return a model that was imported from a folder, and perhaps changed, in its own family.
-
-    Unchanged weights stay equal to the bit. Layers may be gone. `heads`: addresses of its heads in
-    the imported model. `rows`: the import's. Raises UserError for a folder of another model.
-    """
+    """Return an imported model, perhaps changed, in its own family. Equal weights stay equal."""
     config = Config.read(folder)
     check_layers(model)
     _check_imported(model, config)
@@ -173,10 +169,7 @@ def _words(model: Transformer, config: Config, rows: Rows) -> tuple[Rows, int | 
 def _with_all_units(
     model: Transformer, heads: Sequence[Head], config: Config
 ) -> tuple[Transformer, int, int]:
-    """Return the model with the config's heads and feed-forward units, and the numbers of new ones.
-
-    `heads`: addresses of its heads in the original model, whose layers may have other numbers.
-    """
+    """Return the model with the config's heads and feed-forward units, and how many are new."""
     count = config.encoder_attention_heads
     for head in heads:
         if head.head >= count:

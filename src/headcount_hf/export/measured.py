@@ -51,11 +51,7 @@ def write_measured(
     out: Path,
     origin: dict[str, Any],
 ) -> list[list[Any]]:
-    """Measure models on source and references `texts`, write rows as CSV, and return them.
-
-    They translate on the CPU with the same beam, and without length penalty, whose formulas differ.
-    CTranslate2 has a row for each of its `compute_types`.
-    """
+    """Measure models on source and references `texts`, write rows as CSV, and return them."""
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
     sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
     if len(sources) != len(references) or not sources:

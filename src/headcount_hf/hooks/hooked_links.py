@@ -13,10 +13,7 @@ from headcount.library.linking import Cut, join_links
 def read_linked(
     text: ParallelText, words: Sequence[Any], links: Sequence[str], skip: int
 ) -> LinkedText:
-    """Return pairs with links. `words`: encodings of sources, from word `skip`, and of targets.
-
-    Raises UserError for encodings of another text, and for wrong links.
-    """
+    """Return pairs with links. `words`: encodings of sources, from word `skip`, and of targets."""
     if [side["input_ids"] for side in words if side.is_fast] != [text.src, text.tgt]:
         raise UserError(
             "words: expected the sources and targets of this text, as a fast tokeniser returns "

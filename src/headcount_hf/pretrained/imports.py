@@ -85,20 +85,14 @@ def imported_files(folder: Path) -> list[Path]:
 
 
 def their_words(folder: Path, pair: PairFolder, exact: bool = True) -> Rows:
-    """Return the pretrained model's id for every id of source and target of a pair.
-
-    Raises UserError if the model lacks a piece of the pair, or, with `exact`, has others.
-    """
+    """Return the pretrained model's id for every id of source and target of a pair."""
     return _read(folder, pair, exact)[-1]
 
 
 def import_for(
     folder: Path, pair: PairFolder, settings: ModelSettings | None = None
 ) -> tuple[Imported, dict[str, Any]]:
-    """Return the model in a folder, with the dropout of the settings, and its comparison.
-
-    Raises UserError for a pair of other pieces, other sizes, and scores unlike the library's.
-    """
+    """Return the model in a folder, with the dropout of the settings, and its comparison."""
     if settings:
         check_sizes(folder, settings)
     imported = import_model(*_read(folder, pair)[:2], settings)
@@ -129,11 +123,7 @@ def write_imported_run(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the pretrained model in `folder` to `out` as an untrained run `baseline`.
-
-    It has the files of a training, with one row in curves.csv, and import.json with the origin and
-    the comparison with the library. `train` gives device and batch budget.
-    """
+    """Write the pretrained model in `folder` to `out` as an untrained run."""
     imported, check = import_for(folder, pair, settings)
     model = imported.model.to(pick_device(train.device))
     loss = mean_loss(model, pair.read("dev"), train.batch_tokens)

@@ -102,9 +102,8 @@ def open_model(
 ) -> tuple[nn.Module, list[str]]:
     """Return the model of a folder in fp32, and names of unknown weights.
 
-    Raises UserError for a folder without a model of this kind, for pickled, quantised, misshapen or
-    non-finite weights, and for a missing weight with `needed` in its name, which the library would
-    make up. Raises EnvironmentFault where the library is missing. `more`: its arguments.
+    Raises UserError for a missing weight with `needed` in its name, which the library would make
+    up.
     """
     theirs = of_hugging_face("transformers", kind)
     stored = _stored_names(folder)

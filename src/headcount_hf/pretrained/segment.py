@@ -31,11 +31,7 @@ GENERATION = "generation_config.json"
 def choose_codes(
     config: Config, pieces: Pieces, languages: Sequence[str], given: Codes
 ) -> tuple[str | None, str | None]:
-    """Return the codes of both languages, None for a side where the model needs none.
-
-    `given`: codes that a person chose instead of the language's name. Raises UserError for an
-    unknown or needless code, and for a folder of another direction.
-    """
+    """Return the codes of both languages, `given` or by name, None where the model needs none."""
     kind, known = config.model_type, pieces.languages
     several = kind in ("m2m_100", "mbart")
     if several and not known:
@@ -132,9 +128,7 @@ def segment_pretrained(
     """Cut the text of a pair into the pieces of a pretrained model, and write what BPE writes.
 
     `{src,tgt}.codes` are a SentencePiece model or a tokenizer.json. `codes`: see `choose_codes`.
-    `spelt`: letters of the text. The first of several references of dev is cut. Raises UserError
-    for a damaged folder, an unknown language, a line longer than the model's positions, and other
-    pieces than the library's in the first lines of dev.
+    `spelt`: letters of the text. The first of several references of dev is cut.
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
@@ -168,11 +162,7 @@ def _compare_cuts(
     cutters: Sequence[RunningPieces],
     dev: Sequence[Path],
 ) -> str:
-    """Return the number of compared lines, in words. Raises UserError for other ids.
-
-    The last line has every added word. Lines with the name of a special piece are left out: the
-    library reads the piece there.
-    """
+    """Return the number of compared lines, in words, without lines that name a special piece."""
     tokeniser = open_tokeniser(config.folder, **named_languages(codes))
     marks, (rows, _) = place_marks(config, pieces, codes)
     ends = [rows[0][EOS]], [rows[1][EOS]]

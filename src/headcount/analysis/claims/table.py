@@ -181,10 +181,7 @@ def decide(rows: pd.DataFrame, test: papers.Rule) -> dict[str, Any] | None:
 
 
 def estimate(rows: pd.DataFrame, limit: float, side: str, test: papers.Rule) -> dict[str, Any]:
-    """Return the mean of the models with its interval, and q, its p against the limit.
-
-    Without a test, q is 0 if the limit is out of bounds. It is 1 if a model is on the other side.
-    """
+    """Return the mean of the models with its interval, and q, its p against the limit."""
     to, back = _SCALES[test.scale]
     scaled = to(rows.reindex(columns=BOUNDS).astype(float)) - to(limit)
     models = scaled.groupby([rows["pair"], rows["seed"]]).mean(skipna=False)

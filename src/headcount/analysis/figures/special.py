@@ -27,10 +27,7 @@ def attention_maps(frame: pd.DataFrame) -> Figure:
 
 
 def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
-    """Draw a panel for every map: `queries` down, `keys` across, `weights` a row for every query.
-
-    Scripts from right to left begin at the right. Raises ValueError for weights of another shape.
-    """
+    """Draw a panel for every map: `queries` down, `keys` across, a row of `weights` for a query."""
     wide, high = ([max(len(item[side]), _FEWEST) for item in maps] for side in ("keys", "queries"))
     cell = min(_CELL, max(_LEAST, (style.PAGE - _WORDS) / max(wide)))
     size = (cell * max(wide) + _WORDS, cell * sum(high) + 1.6 * len(maps))

@@ -47,10 +47,7 @@ def use_style() -> None:
 
 
 def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, dict[str, Any]]:
-    """Return colour, line, marker and label of every value of the style column.
-
-    Past the palette, values share colours and markers with other lines.
-    """
+    """Return colour, line, marker and label of every value of the style column."""
     return {
         value: {
             "color": COLOURS[place % len(COLOURS)],
@@ -65,10 +62,7 @@ def make_styles(values: Sequence[Any], labels: Mapping[str, str]) -> dict[Any, d
 def grid(
     rows: int, columns: int, size: tuple[float, float], margins: tuple[float, float], **share: Any
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with rows of panels. `size` is width and height of a panel in inches.
-
-    `margins` is room beside and above all panels. Panels shrink to the width of a page.
-    """
+    """Return a figure with rows of panels of this size; margins beside and above, in inches."""
     width = min(size[0], (PAGE - margins[0]) / columns)
     whole = (max(width * columns + margins[0], 5.5), size[1] * rows + margins[1])
     figure = Figure(figsize=whole, layout="constrained")

@@ -27,10 +27,7 @@ def single_heads() -> pd.DataFrame:
 
 
 def lone_heads() -> pd.DataFrame:
-    """Return the change with one head in a layer, and `dev_delta` where that head was chosen.
-
-    Tables 2 and 5, then 3 and 6. Tables 2 and 3 choose the head on their own test set.
-    """
+    """Return the change with one head in a layer, and `dev_delta` where that head was chosen."""
     flags = table("significant_table5", "significant")
     scores = table("table5", "delta").merge(table("table2", "dev_delta")).merge(flags)
     scores = scores.assign(**_MODEL | {"test_set": "newstest2014"}, heads=16)

@@ -27,10 +27,7 @@ def dependency_scores_by_pair() -> pd.DataFrame:
 
 
 def ranked_heads() -> pd.DataFrame:
-    """Return figures 1 and 2: pair, layer and rank from 1, relevance, confidence, function.
-
-    Figure 2 has no confidence. A head without a function has a missing one.
-    """
+    """Return figures 1 and 2: pair, layer and rank from 1, relevance, confidence, function."""
     keys = ["pair", "layer", "rank"]
     heads = pd.concat([table("figure1_relevance", "relevance"), table("figure2", "relevance")])
     heads = heads.merge(table("figure1_confidence", "confidence"), "left", keys)

@@ -21,10 +21,7 @@ _COLUMNS += ["limit", "p_adjusted", "seeds", "paper_value", "difference", "colla
 
 
 def read_claims(folder: Path) -> pd.DataFrame:
-    """Return the claims that the results in a folder measure. `numbers` is their text.
-
-    Without the table there is no row. Raises UserError if a column is missing.
-    """
+    """Return the claims that the results in a folder measure. `numbers` is their text."""
     path, text = folder / TABLE, {"collapsed": str, "files": str}
     table = pd.read_csv(path, dtype=text) if path.exists() else pd.DataFrame(columns=_COLUMNS)
     if missing := [name for name in _COLUMNS if name not in table]:

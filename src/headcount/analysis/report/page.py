@@ -27,9 +27,8 @@ def write_report(
 ) -> None:
     """Write one HTML file on the results in these folders, each under its title.
 
-    `only` names the outputs to show, such as `tables/bleu.json`. If it is empty, the page shows all
-    that exist, of BLEU and then of `metrics`. Links to files are relative to the page. Raises
-    UserError for an unknown output and for a folder without any output.
+    `only` names the outputs to show, such as `tables/bleu.json`, by default all that exist, of BLEU
+    and then of `metrics`. Links to files are relative to the page.
     """
     made = (chapter for metric in (BLEU, *metrics) for chapter in chapters(metric))
     outputs = (item for chapter in made for item in chapter.outputs if item.form in SHOWN)
@@ -119,10 +118,7 @@ def _origins(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def by_question(outputs: Iterable[Output]) -> Iterator[tuple[str, str, list[Output]]]:
-    """Yield name, title and outputs of every section that has any.
-
-    Raises KeyError for an output of an unknown section.
-    """
+    """Yield name, title and outputs of every section that has any."""
     questions = read_beside(__file__, dict[str, dict[str, str]])
     sections: dict[str, list[Output]] = {name: [] for name in questions}
     for output in outputs:

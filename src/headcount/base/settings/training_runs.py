@@ -159,10 +159,7 @@ class RunSettings(Section):
         return model.model_copy(update=changes)
 
     def counted(self, model: ModelSettings) -> "RunSettings":
-        """Return the run with N in place of a share, and without what it has anyway.
-
-        Halves are rounded up. Raises ValueError if fewer than N heads can be masked.
-        """
+        """Return the run with N in place of a share, and without what it has anyway."""
         own, layers = self.own_model(model), self.chosen("scope") == "layer"
         rows = {kind: [count for count in of if count] for kind, of in model.grid.counts.items()}
         total = _room(rows, layers)

@@ -49,13 +49,7 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
 
 
 def fetch_commit(hub: str, revision: str, folder: Path) -> list[str]:
-    """Fetch the files of one commit of the hub that a model may be read from, without checksums.
-
-    Returns their names.
-
-    Raises UserError for a shortened commit and for a model without weights as safetensors,
-    EnvironmentFault if the hub is not available.
-    """
+    """Fetch a commit's files of a model, without checksums, and return their names."""
     checked(Origin, {"hub": hub, "revision": revision}, lambda path: f"--{keyed(path)}")
     address = f"{HUB}/api/models/{hub}/revision/{revision}"
     with tempfile.TemporaryDirectory() as aside:

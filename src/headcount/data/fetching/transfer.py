@@ -126,10 +126,7 @@ def read_lock(lock: Path) -> dict[str, Recorded]:
 
 
 def record(lock: Path, address: str, sha256: str, size: int) -> None:
-    """Record a file at its first fetch. Several jobs may do so at once.
-
-    Raises UserError if another job has recorded another content meanwhile.
-    """
+    """Record a file at its first fetch. Several jobs may do so at once."""
     lock.absolute().parent.mkdir(parents=True, exist_ok=True)
     with lock.with_name(".headcount.lock").open("a") as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)

@@ -39,10 +39,7 @@ class GoldLinks(NamedTuple):
 
 
 def find_links(raw: Path, split: str, src: str, tgt: str) -> GoldLinks:
-    """Return the links of a split of a manifest, in either direction, or `raw` if it is none.
-
-    Raises UserError if the corpus has none.
-    """
+    """Return the links of a split of a manifest, in either direction, or `raw` if it is none."""
     if raw.suffix != ".json":
         return GoldLinks(FoundText(raw))
     listed = read_manifest(raw).get("links", {}).get(split, {})
@@ -56,10 +53,7 @@ def find_links(raw: Path, split: str, src: str, tgt: str) -> GoldLinks:
 def linked_pairs(
     links: GoldLinks, texts: tuple[Path, Path], segmenters: tuple[AnySegmenter, AnySegmenter]
 ) -> Iterator[LinkedPair]:
-    """Yield sentence pairs of cleaned texts, the first reference of several, with their links.
-
-    Raises UserError, with file and line, for other numbers of lines, bad links and missing words.
-    """
+    """Yield sentence pairs of cleaned texts, the first reference of several, with their links."""
     src, tgt = ([references(line)[0].split() for line in clean_lines(path)] for path in texts)
     lines = list(links.text.lines())
     if len(lines) != len(src):
@@ -73,10 +67,7 @@ def linked_pairs(
 def linked_pair(
     line: str, words: Sequence[list[list[str]]], where: str, swapped: bool = False
 ) -> LinkedPair:
-    """Return source and target, pieces by word, with their line of links.
-
-    Raises UserError, begun by `where`.
-    """
+    """Return source and target, pieces by word, with their line of links."""
     sizes = (len(words[0]), len(words[1]))
     sure, possible = _read(line, sizes[::-1] if swapped else sizes, where)
     if swapped:

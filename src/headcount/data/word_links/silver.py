@@ -26,8 +26,7 @@ Texts = Sequence[Path]  # source and target, cleaned
 def predict_links(train: Texts, test: Texts, most: int, threads: int) -> tuple[list[str], int]:
     """Return links for every pair of `test`, and the number of training pairs that eflomal read.
 
-    eflomal is trained on both texts: on the pairs of `test`, and on at most `most` of `train`,
-    evenly spaced. Links stand between words between spaces. Raises EnvironmentFault.
+    It is trained on both texts: on `test`, and on at most `most` pairs of `train`, evenly spaced.
     """
     tests, trained = _pairs(test), _pairs(train)
     trained = trained[:: -(-len(trained) // most) or 1]

@@ -29,10 +29,7 @@ class SparseAttention:
         self.layouts: dict[tuple, Tensor] = {}  # by shape and strides of the keys
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Return outputs [n, h, m, e] of queries [n, h, m, e] and keys and values [n, h, k, e].
-
-        Keys and values need the same strides, with whole rows of a head, else ValueError is raised.
-        """
+        """Return outputs [n, h, m, e] of queries [n, h, m, e] and keys and values [n, h, k, e]."""
         sentences, heads, count, width = queries.shape
         if not heads:
             return queries

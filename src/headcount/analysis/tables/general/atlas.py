@@ -36,10 +36,7 @@ def histories(
 def sentences(
     sentence_maps: list[Path], pruned_sentence_maps: list[Path], dev_links: list[Path]
 ) -> dict[tuple, Any]:
-    """Return the sentences of every model that has any, with gold links if they are known.
-
-    Attention is in whole thousandths.
-    """
+    """Return the sentences of every model that has any, with gold links if they are known."""
     maps = {
         run_of(path): of_head.read_sentences(path)
         for path in [*sentence_maps, *pruned_sentence_maps]
@@ -76,10 +73,7 @@ def content(
     settings: Settings,
     trained_runs: Runs,
 ) -> dict[str, Any]:
-    """Return what the page shows as JSON. Lists of values have an entry for each of `heads`.
-
-    `heads` belong to the largest model. Training runs come first. Unknown values are null.
-    """
+    """Return what the page shows as JSON. Lists of values have an entry for each of `heads`."""
     model = settings["model"]
     models = [model, *(run.own_model(model) for run in trained_runs.values())]
     heads = max((model.grid.heads() for model in models), key=len)

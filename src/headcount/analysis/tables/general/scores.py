@@ -56,10 +56,7 @@ def losses(frame: pd.DataFrame) -> pd.DataFrame:
 def heads_per_layer(
     models_by_heads: Facts, curves: pd.DataFrame, comparison: FrameOf[of_runs.with_baseline]
 ) -> pd.DataFrame:
-    """Return scores of models that differ in their heads per layer, fewest heads first.
-
-    With several seeds, a row without a seed follows: means, and a paired t-test over seeds.
-    """
+    """Return scores of models that differ in their heads per layer, fewest heads first."""
     speed = curves.groupby(RUN, sort=False)["tokens_per_s"].median().reset_index()
     table = _sizes(models_by_heads).merge(speed, on=RUN).merge(comparison, on=RUN)
     table["signature"] = table["test_signature"].fillna(table["signature"])

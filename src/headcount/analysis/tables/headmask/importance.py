@@ -18,10 +18,7 @@ _POINT = ["pair", "test_set", "run", "order", "index", "heads_masked"]
 
 
 def inequality(importance: pd.DataFrame, statistic: str) -> pd.DataFrame:
-    """Return mean or variance of importance by training, and unit-free measures of inequality.
-
-    Unit-free measures are missing where an importance is below 0.
-    """
+    """Return mean or variance of importance by training, and unit-free measures of inequality."""
     heads = importance.query("statistic == 'importance'").groupby(RUN, sort=False)["value"]
     spread = heads.agg(mean="mean", variance=lambda x: x.var(ddof=0), heads="size")
     spread["gini"] = [stats.inequality(x.to_numpy()[None], "gini")[0] for _, x in heads]

@@ -132,10 +132,7 @@ def pruning(
 def areas(
     areas: pd.DataFrame, classifier_areas: pd.DataFrame, points: FrameOf[profile]
 ) -> pd.DataFrame:
-    """Return mean scores over the steps of pruning, beside means over the paper's curves.
-
-    Columns `cpr` and `cmd` are of `circuit_areas`.
-    """
+    """Return mean scores over the steps of pruning, beside means over the paper's curves."""
     ours = areas if len(areas) else classifier_areas.query("scope == 'all'")
     metric = points["metric"].iloc[0]
     kept = 1 - points["heads_masked"] / points["scope_heads"]
@@ -233,10 +230,7 @@ def training(
     settings: Settings,
     metric: str = BLEU,
 ) -> pd.DataFrame:
-    """Return statistics of the profile and of the importance of every checkpoint.
-
-    Raises UserError for a checkpoint without importance.
-    """
+    """Return statistics of the profile and of the importance of every checkpoint."""
     keys = [*RUN, "update"]
     first = points.drop_duplicates(keys)[[*keys, "test_set", "score"]]
     profiles = points.groupby(keys).apply(_statistics)

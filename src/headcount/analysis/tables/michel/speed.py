@@ -37,10 +37,7 @@ def speed_with_paper(share_speed: pd.DataFrame) -> pd.DataFrame:
 
 
 def importance_time(importance_speed: pd.DataFrame) -> pd.DataFrame:
-    """Return geometric means of seconds for importance and for training on the same batches.
-
-    The interval of their ratio is a t interval of its logarithm over repeats.
-    """
+    """Return geometric means of seconds for importance and for training on the same batches."""
     rows = []
     for key, times in importance_speed.groupby(RUN, sort=False):
         logs = np.log(times.pivot(index="repeat", columns="work", values="seconds"))

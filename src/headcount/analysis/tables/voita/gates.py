@@ -53,10 +53,7 @@ def encoder_points(runs: FrameOf[records]) -> pd.DataFrame:
 
 
 def points_left(layers: FrameOf[pruning.layers], figure: str, by: list[str]) -> pd.DataFrame:
-    """Return heads left by heads pruned, of gates runs on all attention types and of the paper.
-
-    `by`: attention type (figure 9), or also layers of the decoder (figure 10).
-    """
+    """Return heads left by heads pruned, of gates runs on all attention types and of the paper."""
     left = layers.groupby(RUN)["heads_left"].transform("sum")
     last = layers.loc[layers["kind"] == "dec_self", "layer"].max()
     groups = [_group(layer, last) for layer in layers["layer"]]

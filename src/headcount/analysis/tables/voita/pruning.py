@@ -19,10 +19,7 @@ _ORDER = {"gates": 0, "ranked": 1, "drawn": 2, "scratch": 3, "subset": 4}
 
 
 def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.DataFrame:
-    """Return heads and heads left in every layer of every pruned model, with its settings.
-
-    `gated`: the layer could lose heads. Raises UserError for files of other models.
-    """
+    """Return heads, heads left and settings of every layer; `gated`: it could lose heads."""
     grid, gates = settings["model"].grid, kept[kept["statistic"] == "gate"]
     rows = [
         (name, run.word, run.scope, run.lambda_, run.start, run.control.label)
@@ -43,10 +40,7 @@ def layers(kept: pd.DataFrame, pruned_runs: Runs, settings: Settings) -> pd.Data
 
 
 def models(layers: FrameOf[layers], kept: pd.DataFrame) -> pd.DataFrame:
-    """Return one pruned model a row, with the heads that it has left.
-
-    Raises UserError for another number of heads than the gates run's, and without the control.
-    """
+    """Return one pruned model a row, with the heads that it has left."""
     counts, scope = ["heads", "heads_left"], ["scope_heads", "scope_left"]
     by_kind = layers.assign(text=layers["heads_left"].astype(str)).groupby([*_MODEL, "kind"])
     left = by_kind["heads_left"].sum()
@@ -164,10 +158,7 @@ def few_heads(
     start_curves: pd.DataFrame,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Return scores of models with few heads, fine-tuned with gates and trained from scratch.
-
-    Starts come first, with the training `none`. Source: Voita et al., table 2.
-    """
+    """Return scores of models with few heads, fine-tuned with gates and trained from scratch."""
     scratch, random = models["method"] == "scratch", models["start"] == RANDOM_WEIGHTS
     gates = pd.MultiIndex.from_frame(models[["pair", "gates_run", "seed"]])
     chosen = models["method"].isin(["gates", "scratch"])

@@ -148,10 +148,7 @@ def functions_left(
 
 
 def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return stacked bars of the models of every sweep over λ, and of the model before pruning.
-
-    Gates from random weights prune no model, and stand beside the baseline.
-    """
+    """Return stacked bars of the models of every sweep over λ, and of the model before pruning."""
     pruned, parts = frame[frame["scope"].notna()], []
     keys = ["source", "pair", "start", "scope"]
     for (_, pair, start, scope), rows in pruned.groupby(keys, sort=False, dropna=False):
@@ -166,10 +163,7 @@ def sweeps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_heads(syntax: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the best encoder head of every model, treebank, relation and direction.
-
-    p: McNemar's against the positional baseline, times the number of heads.
-    """
+    """Return the best encoder head of every model, treebank and relation, with McNemar's p."""
     rows = syntax.assign(above=of_heads.exceeds(syntax, settings["roles"]))
     tests = rows.groupby([*RUN, *_TEST], sort=False)
     best = rows.loc[tests["hits"].idxmax()].reset_index(drop=True)
@@ -223,10 +217,7 @@ def dependent_positions(trees: list[Path], settings: Settings) -> pd.DataFrame:
 
 
 def agreement(measures: FrameOf[of_heads.all_measures]) -> pd.DataFrame:
-    """Return rank correlations of measures, by model, attention type and scope.
-
-    Heads that lack a measure are left out, and so are pairs of measures of fewer than three heads.
-    """
+    """Return rank correlations of measures, by model, attention type and scope."""
     table = measures.pivot_table("value", [*RUN, *HEAD], "measure", sort=False)
     titles = {
         name: m.title for name, m in of_heads.MEASURES.items() if m.compared and name in table
@@ -244,10 +235,7 @@ def agreement(measures: FrameOf[of_heads.all_measures]) -> pd.DataFrame:
 
 
 def _compare(both: pd.DataFrame, scope: str) -> tuple[float, float, float, float]:
-    """Return rank correlation, its interval and p, missing if a measure is constant.
-
-    Within layers it is Pearson's correlation of the ranks that heads have in their layers.
-    """
+    """Return rank correlation, its interval and p, missing if a measure is constant."""
     kinds, layers = (both.index.get_level_values(name) for name in ("kind", "layer"))
     blocks = pd.Series(kinds + layers.astype(str) if scope == _WITHIN else "", both.index)
     sides = [stats.ranks_within(both[name], blocks).to_numpy() for name in both]

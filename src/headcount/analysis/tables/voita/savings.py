@@ -52,10 +52,7 @@ def _way(scope: str, compute_type: str) -> str:
 
 
 def savings(points: FrameOf[points], settings: Settings) -> pd.DataFrame:
-    """Return the fastest model of every way whose interval does not reach below a loss.
-
-    It is the fastest in CTranslate2 with the largest batches. A row without such a model is empty.
-    """
+    """Return the fastest model of every way whose interval does not reach below a loss."""
     rows, losses = [], settings["savings"].losses
     for key, models in points.groupby(_MODEL[:3], sort=False):
         for loss in losses[:1] if key[2] == "whole model" else losses:
