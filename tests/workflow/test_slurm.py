@@ -65,11 +65,11 @@ def weights(copy: ProjectCopy) -> str:
 
 def test_cancelled_it_ends_with_the_weights_of_a_local_run(tmp_path):
     """The log of the new attempt says that it goes on from a state."""
-    copy, local = copies(tmp_path, "500")
+    copy, local = copies(tmp_path, "300")
     log = copy.folder / LOG
     with SlurmCluster(tmp_path / "slurm") as cluster:
         process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
-        wait_until(lambda: log.exists() and "update 50/500" in log.read_text(), 240)
+        wait_until(lambda: log.exists() and "update 50/300" in log.read_text(), 240)
         job = training()
         run("scancel", job)
         wait_until(lambda: job not in cluster.queue(), 150)
@@ -82,7 +82,7 @@ def test_cancelled_it_ends_with_the_weights_of_a_local_run(tmp_path):
         assert "NumCPUs=1 " in heads and "gres:gpu:1" in heads  # one after the other, on one GPU
         assert cluster.queue() == []
     assert "going on from update" in log.read_text()
-    code, output = local.run(*TARGETS, *ASKED)
+    code, output = local.run(f"{RUN}/model/weights.safetensors", *ASKED)
     assert code == 0, output
     assert weights(copy) == weights(local)
 
