@@ -1,10 +1,12 @@
 """Settings of the steps from raw corpora to subwords, and codes of languages."""
 
 import re
+from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
+from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import LARGEST, Section
 
 ASSUMED_WORDS = 30_000
@@ -86,21 +88,8 @@ SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 """Target languages that are written without spaces, and whose words sacreBLEU does not find."""
 
 _REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}(_[A-Z]{2})?|\d{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
-# Two letters of languages, and their other codes by ISO 639-2 and 639-3. Names that several
-# languages share, such as ms (Malay, Indonesian), are left out.
-_TABLE = """
-af:afr am:amh ar:ara as:asm az:aze be:bel bg:bul bn:ben bo:bod,tib br:bre bs:bos ca:cat cs:ces,cze
-cy:cym,wel da:dan de:deu,ger el:ell,gre en:eng eo:epo es:spa et:est eu:eus,baq fa:fas,per fi:fin
-fo:fao fr:fra,fre fy:fry ga:gle gd:gla gl:glg gu:guj ha:hau he:heb hi:hin hr:hrv ht:hat hu:hun
-hy:hye,arm id:ind ig:ibo is:isl,ice it:ita ja:jpn jv:jav ka:kat,geo kk:kaz km:khm kn:kan ko:kor
-ku:kur ky:kir la:lat lb:ltz ln:lin lo:lao lt:lit lv:lav mg:mlg mi:mri,mao mk:mkd,mac ml:mal mn:mon
-mr:mar mt:mlt my:mya,bur ne:nep nl:nld,dut no:nor,nob,nno,nb,nn oc:oci or:ori pa:pan pl:pol ps:pus
-pt:por ro:ron,rum ru:rus rw:kin sd:snd si:sin sk:slk,slo sl:slv sn:sna so:som sq:sqi,alb sr:srp
-st:sot su:sun sv:swe sw:swa ta:tam te:tel tg:tgk th:tha tk:tuk tl:tgl tn:tsn tr:tur tt:tat ug:uig
-uk:ukr ur:urd uz:uzb vi:vie wo:wol xh:xho yi:yid yo:yor zh:zho,chi,cmn zu:zul
-"""
-_CODES = dict(entry.split(":") for entry in _TABLE.split())
-_TWO = {code: two for two, codes in _CODES.items() for code in codes.split(",")}
+_CODES = read_settings(Path(__file__).with_suffix(".yaml"), RootModel[dict[str, list[str]]]).root
+_TWO = {code: two for two, codes in _CODES.items() for code in codes}
 
 
 def two_letters(language: str) -> str:
