@@ -17,13 +17,7 @@ from headcount.ablation.masked_bleu import (
     point_rows,
 )
 from headcount.ablation.masking import first_test, read_single_effects
-from headcount.ablation.pruning_orders import (
-    ALL,
-    Curve,
-    for_ranking,
-    least_important,
-    list_curves,
-)
+from headcount.ablation.pruning_orders import ALL, Curve, for_ranking, least_important, list_curves
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS

@@ -46,10 +46,7 @@ class Data:
     """Files of one experiment by kind, see `INPUTS`, and sections of its settings by name."""
 
     def __init__(
-        self,
-        files: Mapping[str, list[Path]],
-        settings: Mapping[str, Section],
-        metric: str = BLEU,
+        self, files: Mapping[str, list[Path]], settings: Mapping[str, Section], metric: str = BLEU
     ):
         """`metric`: of the files of scores."""
         self._files, self.settings, self.metric = files, settings, metric

@@ -37,11 +37,7 @@ class Deployed:
 
     @classmethod
     def open(
-        cls,
-        source: ModelFolder,
-        pair: PairFolder,
-        mask: Mask = (),
-        device: str = "cpu",
+        cls, source: ModelFolder, pair: PairFolder, mask: Mask = (), device: str = "cpu"
     ) -> Self:
         """Return the model in a folder, without the units of a `mask`, see `read_mask`."""
         source.check(pair)

@@ -81,10 +81,7 @@ def write_roles(
     sinks = Sinks(model.grid, [token_classes(*side) for side in sides], text.longest)
     sizes = {name: len(treebank) for name, treebank in treebanks.items()}
     budget, total = settings.batch_tokens, len(text) + sum(sizes.values())
-    with (
-        batches_of("resources", budget),
-        tqdm(total=total, unit="sentence", disable=None) as bar,
-    ):
+    with batches_of("resources", budget), tqdm(total=total, unit="sentence", disable=None) as bar:
         add_up([confidence, positions, rare, copies, sinks], model, text, budget, bar.update)
         syntax = []
         for name, trees in treebanks.items():

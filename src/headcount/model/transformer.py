@@ -160,9 +160,7 @@ def first_device(model: nn.Module) -> torch.device:
 
 @contextmanager
 def watch_attention(
-    model: Transformer,
-    visit: Callable[[str, int, Tensor], None],
-    kinds: Container[str] = KINDS,
+    model: Transformer, visit: Callable[[str, int, Tensor], None], kinds: Container[str] = KINDS
 ) -> Iterator[None]:
     """Call `visit` with kind, layer and weights [b, h, q, k] of attention layers as they run."""
 

@@ -11,11 +11,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError, install, reading
 from headcount.base.files import read_json, sha256
-from headcount.base.settings.data import (
-    SCORED_BY_CHARACTERS,
-    SCORED_BY_EXTRA,
-    two_letters,
-)
+from headcount.base.settings.data import SCORED_BY_CHARACTERS, SCORED_BY_EXTRA, two_letters
 from headcount.data.lines import clean_lines, references
 from headcount.data.words import Tokeniser
 

@@ -15,10 +15,7 @@ from headcount_hf.pretrained.library import of_hugging_face
 
 
 def fine_tune_classifier(
-    start: Path,
-    pairs: Sequence[Example],
-    session: Session,
-    out: Path,
+    start: Path, pairs: Sequence[Example], session: Session, out: Path
 ) -> None:
     """Write `model/` and `fine_tuning.json` into a folder."""
     with session.unfinished(out) as (states, folder):

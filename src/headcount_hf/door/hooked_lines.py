@@ -16,14 +16,7 @@ from headcount.data.batches import ParallelText
 from headcount.deployment.export import Form, write_form
 from headcount.heads.linked_text import LinkedText
 from headcount.library.linking import Named, cross_heads
-from headcount.library.measured import (
-    Masked,
-    Measured,
-    check_pairs,
-    cleaned,
-    firsts,
-    listed,
-)
+from headcount.library.measured import Masked, Measured, check_pairs, cleaned, firsts, listed
 from headcount.library.model import origin_of
 from headcount_hf.export.aligned import export_whisper
 from headcount_hf.hooks.hooked_folder import HookedFolder, HookedInputs, HookedModel

@@ -70,10 +70,7 @@ class CTranslate2Search(Exported):
         self._src, self._tgt = (side.vocabulary for side in sides)
         self._end = self._tgt.pieces((EOS,))
         self._translator = package.Translator(
-            str(folder),
-            compute_type=compute_type,
-            inter_threads=settings.threads,
-            intra_threads=1,
+            str(folder), compute_type=compute_type, inter_threads=settings.threads, intra_threads=1
         )
 
     def _begin(self, sources: list[Ids], longest: int) -> Iterator[Any]:

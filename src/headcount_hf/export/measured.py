@@ -125,11 +125,7 @@ def _open(
 
 
 def open_exported(
-    folder: Path,
-    pair: PairFolder,
-    sides: Sides,
-    decode: DecodeSettings,
-    compute_type: str = FP32,
+    folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings, compute_type: str = FP32
 ) -> Exported:
     """Return an exported folder in its program. Raises UserError for the subwords of another."""
     _check_subwords(folder, pair)

@@ -31,12 +31,7 @@ from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS
 from headcount_hf.pretrained.families import Config, check_sizes
 from headcount_hf.pretrained.library import whole_files
 from headcount_hf.pretrained.pieces import read_pieces
-from headcount_hf.pretrained.segment import (
-    COMPARED,
-    GENERATION,
-    LANGUAGE_CODES,
-    place_marks,
-)
+from headcount_hf.pretrained.segment import COMPARED, GENERATION, LANGUAGE_CODES, place_marks
 from headcount_hf.pretrained.weights import Imported, Numbering, Rows, import_model
 
 _PAIRS = 8

@@ -73,10 +73,7 @@ class ModelSettings(Section):
         uniform = isinstance(self.heads, int)
         wide = self.d_head or (uniform and self.heads and self.d_model % self.heads == 0)
         yield f"heads: expected a divisor of {self.d_model}, or d_head", not wide
-        for key, kinds, most in (
-            ("heads", KINDS, MOST_IN_A_ROW),
-            ("d_ff", FEED_FORWARD, LARGEST),
-        ):
+        for key, kinds, most in (("heads", KINDS, MOST_IN_A_ROW), ("d_ff", FEED_FORWARD, LARGEST)):
             for kind in kinds:
                 layers, counts = self._layers(kind), self._by_layer(getattr(self, key), kind)
                 wrong = len(counts) != layers or not all(0 <= n <= most for n in counts)
