@@ -4,7 +4,7 @@ from headcount.base.command import Flags, script
 from headcount.base.folders import TIMING
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.heads import AblationSettings
-from headcount.deployment.speed import write_share_speed
+from headcount.deployment.speed import without_shares, write_times
 from headcount.store.model_folder import open_model
 
 
@@ -14,4 +14,5 @@ def main(
 ) -> None:
     model, pair = open_model(args, speed.threads)
     origin = args.origin(model.files, pair.files(TIMING), args.importance)
-    write_share_speed(model, args.importance, pair, ablation, speed, decode, args.out, origin)
+    timed = list(without_shares(model, args.importance, pair, ablation, decode.device))
+    write_times(timed, pair, speed, decode, args.out, origin)

@@ -4,7 +4,7 @@ from headcount.base.command import Flags, flag, path, script
 from headcount.base.errors import UserError
 from headcount.base.folders import TIMING
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
-from headcount.deployment.speed import write_speed
+from headcount.deployment.speed import trained_models, write_times
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -24,4 +24,5 @@ def main(args: Flags, speed: SpeedSettings, decode: DecodeSettings) -> None:
     pair = PairFolder(args.bpe)
     files = [file for model in models.values() for file in model.files]
     origin = args.origin(files, pair.files(TIMING))
-    write_speed(models, pair, speed, decode, args.out, origin)
+    timed = list(trained_models(models, pair, decode.device))
+    write_times(timed, pair, speed, decode, args.out, origin)

@@ -8,13 +8,11 @@ jobs that have run here. Others it guesses from the sizes of the model and of th
 
 import csv
 import os
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
 from engines.phases import planned_jobs
 from machine import gpus, parameters
 from plan.plan import Plan
@@ -36,31 +34,17 @@ SHARES = {
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""
 
 TRAININGS = ("train", "gates", "scratch", "fine_tune", "subset")
-GPU_RATE = 3e13
-"""Floating-point operations that a training does on a GPU in a second."""
-_EFFICIENCY = 0.45  # of the rate of one large product, in training; measured with `quickstart`
+GPU_RATE, CPU_RATE = 3e13, 3e10
+"""Floating-point operations that a training does in a second on a GPU, and in a CPU thread."""
 _BERT, _PIECES, _PAIRS = 8.5e7, 60, 4e5
 """Parameters of the encoder of BERT base, pieces of a pair, and pairs of MultiNLI."""
 
 
 def machine_rate(plan: Plan, gpu_count: int) -> float:
-    """Return the floating-point operations that one training does here in a second."""
+    """Return the floating-point operations that one training does in a second."""
     train = plan.settings.train
-    if gpu_count and train.device != "cpu":
-        return GPU_RATE
-    pool = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-    return _EFFICIENCY * _product_rate() * train.threads / max(pool, train.threads)
-
-
-def _product_rate(size: int = 1024) -> float:
-    """Return the operations in a second of one matrix product, on all threads of NumPy."""
-    matrix = np.ones((size, size), dtype=np.float32)
-    best = np.inf
-    for _ in range(4):
-        begun = time.perf_counter()
-        matrix @ matrix
-        best = min(best, time.perf_counter() - begun)
-    return 2 * size**3 / best
+    on_gpu = gpu_count and train.device != "cpu"
+    return GPU_RATE if on_gpu else CPU_RATE * train.threads
 
 
 def workers(plan: Plan, cores: int, gpu_count: int) -> int:

@@ -23,7 +23,7 @@ from headcount.deployment.speed import (
     measure,
     read_sources,
     time_in_turns,
-    write_share_speed,
+    without_shares,
     write_times,
 )
 from headcount.model.transformer import Transformer, parameter_count
@@ -165,12 +165,10 @@ def inputs(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypatch):
-    timed = []
-    monkeypatch.setattr(speed, "write_times", lambda models, *_: timed.extend(models))
+def test_the_least_important_heads_are_really_removed(inputs):
     asked = AblationSettings(timed=[30, 100], normalise="none")
     folders = (inputs.model, inputs.text / "importance.csv", inputs.pair)
-    write_share_speed(*folders, asked, SpeedSettings(), DECODE, tmp_path / "x.csv", {})
+    timed = list(without_shares(*folders, asked, "cpu"))
     assert [(model.name, model.model.grid.size) for model in timed] == [
         ("0", 8),
         ("30", 5),  # 2.4 heads, rounded up: of 0.1, 0.2 and 0.3

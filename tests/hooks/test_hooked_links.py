@@ -6,6 +6,8 @@ from small_hooked import small_hooked, small_text
 from transformers import T5Tokenizer
 
 from headcount.base.errors import UserError
+from headcount.library.linking import alignment_frame
+from headcount_hf.hooks.hooked_links import read_linked
 
 # Every other pair ranks heads.
 SOURCES = [
@@ -45,7 +47,8 @@ def test_rates_are_those_of_the_librarys_own_weights():
     tokenizer, eager = T5Tokenizer(vocab=VOCABULARY, extra_ids=0), small_hooked("t5", "eager")
     words = tokenizer([["ba:", *line] for line in SOURCES], **CUT), tokenizer(TARGETS, **CUT)
     model, text = small_hooked("t5"), eager.text(*(side.input_ids for side in words))
-    frame = model.alignment(text, words, LINKS, skip=1).query("layer == 1 and head == 2")
+    linked = read_linked(text, words, LINKS, 1)
+    frame = alignment_frame(model, linked, 4096).query("layer == 1 and head == 2")
     pairs = (map(torch.tensor, ([text.src[n]], [text.tgt_in[n]])) for n in (1, 3, 5))
     asked = {"output_attentions": True}
     found = [
@@ -58,7 +61,4 @@ def test_rates_are_those_of_the_librarys_own_weights():
         assert [row.aer, row.precision, row.recall] == pytest.approx(expected)
     assert len(frame) == 4 and frame["aer"].nunique() > 1
     with pytest.raises(UserError, match="expected the sources and targets of this text"):
-        model.alignment(small_text(model), words, LINKS)
-    whisper = small_hooked("whisper")
-    with pytest.raises(UserError, match="expected a model with source words, found one of sound"):
-        whisper.alignment(small_text(whisper), words, LINKS)
+        read_linked(small_text(model), words, LINKS, 0)

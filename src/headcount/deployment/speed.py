@@ -42,45 +42,28 @@ class TimedModel(NamedTuple):
     file_bytes: int
 
 
-def write_speed(
-    models: dict[str, ModelFolder],
-    pair: PairFolder,
-    settings: SpeedSettings,
-    decode: DecodeSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Time the models in these folders, by run, see `write_times`."""
-    timed = []
+def trained_models(
+    models: dict[str, ModelFolder], pair: PairFolder, device: str
+) -> Iterator[TimedModel]:
+    """Yield the models in these folders, by run."""
     for name, folder in models.items():
         folder.check(pair)
-        model = folder.load(decode.device)
-        timed.append(TimedModel(name, model, folder.weights.stat().st_size))
-    write_times(timed, pair, settings, decode, out, origin)
+        yield TimedModel(name, folder.load(device), folder.weights.stat().st_size)
 
 
-def write_share_speed(
-    folder: ModelFolder,
-    importance: Path,
-    pair: PairFolder,
-    ablation: AblationSettings,
-    speed: SpeedSettings,
-    decode: DecodeSettings,
-    out: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Time a model without each share of `ablation.timed`, in percent, see `write_times`."""
+def without_shares(
+    folder: ModelFolder, importance: Path, pair: PairFolder, ablation: AblationSettings, device: str
+) -> Iterator[TimedModel]:
+    """Yield a model with all heads, then without each share of `ablation.timed`, in percent."""
     folder.check(pair)
-    whole = folder.load(decode.device)
+    whole = folder.load(device)
     values = read_importance(importance, folder, whole.grid)
     order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))
-    timed = []
     for percent in (0, *ablation.timed):
         silent = order[: -(-len(order) * percent // 100)]
         smaller = remove_units(whole, torch.from_numpy(head_masks([silent], len(order))[0]))
         size = sum(weight.nbytes for weight in smaller.parameters())
-        timed.append(TimedModel(str(percent), smaller, size))
-    write_times(timed, pair, speed, decode, out, origin)
+        yield TimedModel(str(percent), smaller, size)
 
 
 def write_times(

@@ -7,7 +7,7 @@ least important heads is measured on other sentences, if the text has enough.
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,9 +86,7 @@ class HeadsRun:
         if self._links is not None:
             parts.append(Part("alignment", tokens, self._alignment))
         parts += [
-            Part(
-                f"removal {percent}", self.checked.lengths.sum(), lambda p=percent: self._losses(p)
-            )
+            Part(f"removal {percent}", self.checked.lengths.sum(), partial(self._losses, percent))
             for percent in (0, *PERCENTS)
         ]
         if self.model._has_roles:
@@ -155,17 +153,14 @@ class HeadsRun:
     def _importance(self, half: int, numbers: np.ndarray) -> Iterator[Part]:
         lengths = self.text.lengths.sum(0)
         ordered = numbers[np.argsort(lengths[numbers], kind="stable")]
-        for chunk, of_chunk in enumerate(np.array_split(ordered, _CHUNKS)):
-            places = of_chunk.tolist()
-            make = (lambda p=places: self._slopes(self.text.part(p))) if places else self._none
+        chunks = min(_CHUNKS, len(self.text) // 2)
+        for chunk, places in enumerate(np.array_split(ordered, chunks)):
+            make = partial(self._slopes, places.tolist())
             yield Part(f"importance {half}.{chunk}", 2.3 * lengths[places].sum(), make)
 
-    def _slopes(self, text: ParallelText) -> list[float]:
-        settings = ImportanceSettings(sentences=len(self.text))
+    def _slopes(self, places: list[int]) -> list[float]:
+        settings, text = ImportanceSettings(sentences=len(self.text)), self.text.part(places)
         return (measure_importance(self.model.module, text, settings) * len(text)).tolist()
-
-    def _none(self) -> list[float]:
-        return [0.0] * self.grid.size
 
     def _alignment(self) -> list[list[Any]]:
         drawn = [[side[n] for n in self.drawn] for side in (*self._pairs, self._links)]

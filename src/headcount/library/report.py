@@ -1,7 +1,6 @@
 """The report and the atlas of one model, by the analysis of an experiment with one run."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,7 +46,8 @@ def write_pages(
         write_run(run, BASELINE)
         for path in out.glob("*.*"):
             os.symlink(path.resolve(), run / path.name)
-        files = {kind: _existing(run, names) for kind, names in _FILES.items()}
+        paths = {kind: [run / name for name in names] for kind, names in _FILES.items()}
+        files = {kind: list(filter(Path.exists, known)) for kind, known in paths.items()}
         sentences = read_json(out / "importance.json")["sentences"]
         text = {"sentences": sentences, "data": "the text"}
         known = {"importance": ImportanceSettings().model_copy(update=text)}
@@ -68,7 +68,3 @@ def require_packages() -> None:
     """Raise EnvironmentFault without the packages of the report."""
     for package in ("jinja2", "matplotlib", "scipy", "tabulate", "vl_convert"):
         optional_package(package, "the report", _EXTRA)
-
-
-def _existing(folder: Path, names: Sequence[str]) -> list[Path]:
-    return [folder / name for name in names if (folder / name).exists()]

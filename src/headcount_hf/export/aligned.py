@@ -61,8 +61,7 @@ class Aligned:
 def _head(name: str) -> Head:
     """Return the head of an address. Raises UserError for another text."""
     try:
-        kind, layer, head = name.split(".")
-        return Head(kind, int(layer), int(head))
+        return Head.parse(name)
     except ValueError as fault:
         advice = "expected addresses such as dec_enc.1.3, or one alignment.json"
         raise UserError(f"alignment: {advice}, found {name!r}") from fault

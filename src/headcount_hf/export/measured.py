@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headcount.base.errors import UserError, install, optional_package
+from headcount.analysis.stats import paired_t
+from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_result
 from headcount.base.folders import CODES, DESCRIPTION, SEGMENTATION, VOCABULARIES
 from headcount.base.folders import WEIGHTS as OUR_WEIGHTS
@@ -80,15 +81,11 @@ def write_measured(
     return rows
 
 
-def speed(sentences: int, seconds: Sequence[float]) -> tuple[float, float | str, float | str]:
+def speed(sentences: int, seconds: Sequence[float]) -> list[float | str]:
     """Return sentences per second, the geometric mean over rounds, and its 95 % t interval."""
     logs = np.log(sentences / np.asarray(seconds))
-    mean = float(np.exp(logs.mean()))
-    if len(logs) < 2:
-        return mean, "", ""
-    stats = optional_package("scipy.stats", "intervals of speed", install("report"))
-    low, high = np.exp(stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs)))
-    return mean, float(low), float(high)
+    ends = (logs.mean(), *paired_t(logs)[:2])
+    return ["" if np.isnan(end) else float(np.exp(end)) for end in ends]
 
 
 def open_models(

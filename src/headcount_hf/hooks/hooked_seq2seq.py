@@ -9,21 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
-from headcount.base.head_values import read_address
 from headcount.data.batches import CPU, Batch, Ids, ParallelText, in_order
 from headcount.data.word_links.links import Pairs as Links
 from headcount.heads.alignment import cross_weights
-from headcount.library.linking import alignment_frame
+from headcount.library.linking import cross_heads
 from headcount.model.loss import cross_entropies, summed_loss, token_losses
 from headcount.model.transformer import check_multiplier, first_device
-from headcount_hf.hooks.hooked_links import read_linked
 from headcount_hf.hooks.multiplied import Hooked, Joined, find_outputs
 
 Source = Ids | Tensor
@@ -166,9 +163,7 @@ class HookedSeq2Seq(Hooked):
         largest weight, and neither is the end. In Whisper a source position is 20 ms of sound.
         `budget`: tokens of a batch.
         """
-        named = [read_address(name, self.grid, f"heads: {name}") for name in heads]
-        if not named or any(head.kind != "dec_enc" for head in named):
-            raise UserError(f"heads: expected some of dec_enc, found {', '.join(heads) or 'none'}")
+        named = cross_heads(heads, self.grid)
         links: list[Links] = [[]] * len(text)
         for batch in in_order(text, budget, first_device(self)):
             layers = self._cross_attention(batch)
@@ -176,19 +171,6 @@ class HookedSeq2Seq(Hooked):
             for number, weights in zip(batch.indices, mean, strict=True):
                 links[number] = self._largest(text.part([number]), weights)
         return links
-
-    def alignment(
-        self, text: TokenisedText, words: Sequence[Any], links: Sequence[str], skip: int = 0
-    ) -> pd.DataFrame:
-        """Return alignment error rates of heads on these pairs, with the columns of alignment.csv.
-
-        `words`: sources and targets, as a fast tokeniser returns them for lists of words.
-        `links`: a string such as `0-0 1p2` for every pair. They leave out the first `skip` words of
-        every source, such as T5's instruction.
-        """
-        if self.model.main_input_name != "input_ids":
-            raise UserError("alignment: expected a model with source words, found one of sound")
-        return alignment_frame(self, read_linked(text, words, links, skip), 4096)
 
     def _cross_attention(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the weights [b, h, q, k] of every decoder layer, written out by the library."""

@@ -14,13 +14,8 @@ from headcount.base.settings.section import parse_pair
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TESTED = {"delta_low": "low_bootstrap", "delta_high": "high_bootstrap", "p": "p_bootstrap"}
-_MEANS = {
-    "delta": "delta_mean",
-    "delta_sd": "delta_sd",
-    "t_low": "delta_low",
-    "t_high": "delta_high",
-    "t_p": "p_t",
-}
+_MEANS = {"delta": "delta_mean", "delta_sd": "delta_sd"}
+_MEANS |= {"t_low": "delta_low", "t_high": "delta_high", "t_p": "p_t"}
 
 
 def data_sets(counts: list[Path]) -> pd.DataFrame:

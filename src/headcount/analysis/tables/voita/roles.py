@@ -47,15 +47,8 @@ def every_head(
         heads = heads.merge(other, "left", of_heads.KEYS)
     sizes = heads["relevance"].abs().groupby([heads["model"], heads["layer"]])
     heads["rank"] = sizes.rank(ascending=False, method="first").astype(int)
-    columns = [
-        *of_heads.KEYS,
-        "rank",
-        "function",
-        *RELEVANCE,
-        *of_heads.ATTENTION,
-        "importance",
-        "survival",
-    ]
+    columns = [*of_heads.KEYS, "rank", "function", *RELEVANCE, *of_heads.ATTENTION]
+    columns += ["importance", "survival"]
     columns += ["content"] * bool(heads["content"].notna().any())  # older files have no sinks
     heads["_content"] = heads["content"].map({1: "yes"})
     ordered = heads.sort_values(["model", "layer", "rank"], ignore_index=True)
