@@ -54,7 +54,7 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
     for old, new in SMALLER + NAMES:
         copy.change("config/quickstart.yaml", old, new)
     pairs = "train_pairs: {}, dev_pairs: {}, test_pairs: {}, variation"
-    copy.change("config/corpora.yaml", pairs.format(2500, 1000, 1000), pairs.format(600, 40, 40))
+    copy.change("config/corpora.yaml", pairs.format(2500, 1000, 1000), pairs.format(2500, 100, 200))
 
 
 def leave_figures_empty(copy: ProjectCopy) -> None:
