@@ -18,7 +18,7 @@ def test_speed_and_its_interval():
     assert mean == pytest.approx(4)
     assert low == pytest.approx(4 * 2**-12.7062, rel=1e-4)
     assert high == pytest.approx(4 * 2**12.7062, rel=1e-4)
-    assert speed(6, [2.0]) == (pytest.approx(3), "", "")
+    assert speed(6, [2.0]) == [pytest.approx(3), "", ""]
 
 
 @pytest.fixture(scope="module")

@@ -51,10 +51,8 @@ def write_profile(
 ) -> None:
     """Write BLEU of the first test set under every set of pruned heads, see `write_curves`.
 
-    `importance`, `ablation` and perhaps `measures`: importance.csv, ablation.csv and measures.csv
-    of the model. `rerank`: how signed importance is measured. `seed`: of the
-    random orders. Raises UserError, before anything is translated, if one of the files is another
-    model's, or a test set has no sentence.
+    `rerank`: how signed importance is measured. Raises UserError, before anything is translated,
+    for a file of another model.
     """
     masked = inputs.load()
     values = read_importance(importance, inputs.model, masked.grid)
@@ -81,8 +79,7 @@ def write_curves(
 ) -> None:
     """Write the score of each step of each curve as CSV, and `<name>_areas.csv`, see `area_rows`.
 
-    `name`: of the test set that scores. `means`: mean outputs [heads, e], which pruned heads give
-    in curves that are `filled`. JSON files of the same names have `Masked.facts` and `origin`.
+    `means`: mean outputs [heads, e], which pruned heads give in curves that are `filled`.
     """
     scores = {}
     for filled in (False, True) if means is not None else (False,):
@@ -130,11 +127,9 @@ def write_training_profile(
 ) -> None:
     """Write BLEU of the first test set as CSV, a row for each checkpoint and step of pruning.
 
-    Heads are pruned in the order of their importance to that very checkpoint, measured here.
-    Deltas, their intervals and p are to that checkpoint with all heads. Beside `out` go a JSON of
-    the same name, and `<name>_heads.csv`: the importance of every head at every checkpoint.
-    `checkpoints`: files of weights by update, of models with the shape and vocabularies of
-    `inputs`. Raises UserError, before anything is translated, if one is of another model.
+    Heads are pruned by importance to that very checkpoint, which `<name>_heads.csv` has. Deltas,
+    their intervals and p are to that checkpoint with all heads. `checkpoints`: files of weights by
+    update.
     """
     weights = {update: load_weights(path) for update, path in checkpoints.items()}
     masked = inputs.load()
@@ -171,13 +166,9 @@ def area_rows(
 ) -> list[list[Any]]:
     """Return the cells of `AREA_COLUMNS`, a row for each order of each scope.
 
-    The area is the mean score over the steps from no head to all, in points, by the trapezoid rule.
-    All steps weigh alike, though heads are whole numbers. Random orders have their mean, whose
-    resamples draw orders as well as sentences. Orders over all heads are compared with importance,
-    the two self-attentions with cross-attention: `delta` is the area minus that of `reference_run`
-    (empty for these two themselves), its interval and p by paired bootstrap. `scores`:
-    differences from no mask of curves that are not filled, and of filled ones. `metric`: as
-    `point_rows` takes it.
+    The area is the mean score over the steps from no head to all, by the trapezoid rule. Random
+    orders have their mean, whose resamples draw orders as well as sentences. `delta`, by paired
+    bootstrap, is the area minus that of importance, or of self-attention minus cross-attention.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:

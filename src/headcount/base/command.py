@@ -151,10 +151,9 @@ class Flags(argparse.Namespace):
     ) -> dict[str, Any]:
         """Return the provenance of the result as JSON, without machine, person and time.
 
-        `inputs` are hashed (SHA-256) and listed by path, sorted. `settings` are recorded beside the
-        sections. They replace sections of the same name, and None removes one. `modules` are
-        modules that the script imports by their names. `packages` shaped this result beside the
-        packages that shape every result.
+        `inputs` are hashed. `settings` are recorded beside the sections, or in place of one; None
+        removes it. `modules` are imported by their names. `packages` shaped this result beside
+        `_PACKAGES`.
         """
         files = fingerprint.code(self.script, *modules)
         paths = chain.from_iterable([i] if isinstance(i, Path) else i or () for i in inputs)
@@ -175,8 +174,7 @@ class Flags(argparse.Namespace):
 def script(*flags: str | Flag, out: str = "", folder: str = "") -> Callable[..., Any]:
     """Make a function the command of its file, with these flags, and run it if the file is run.
 
-    The function gets `Flags`, then sections of settings, whose keys are flags too. The names of
-    these parameters are the names of the sections in the provenance.
+    The function gets `Flags`, then sections of settings, whose keys are flags too.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

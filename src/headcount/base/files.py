@@ -201,9 +201,7 @@ def flush_to_disk(path: Path) -> None:
 def hold(path: Path, doing: str, wait: bool = False) -> TextIO:
     """Return an open file whose lock is held until it is closed or this process ends.
 
-    `doing` describes the holder, as in 'process 7 is training in x'. If another process, or
-    another call in this process, has the lock, this call waits with `wait`, and else raises
-    EnvironmentFault.
+    `doing` describes the holder. Another holder is waited for with `wait`, else EnvironmentFault.
     """
     while True:
         with naming(path):

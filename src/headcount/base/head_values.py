@@ -44,10 +44,9 @@ def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
 def read_numbers(
     path: Path, columns: Sequence[str], keys: Iterable[Sequence[Any]], statistic: str = ""
 ) -> np.ndarray:
-    """Return the last column, one number per key. The other columns are the keys, in any order.
+    """Return the last column, one number per key: the other columns, in any order.
 
-    Rows of other statistics are skipped if `statistic` is given. Raises UserError, with the place
-    of the first fault, unless the file has one finite value for every key and for no other.
+    Rows of other statistics than a given one are skipped. Raises UserError for another set of keys.
     """
     values = {tuple(map(str, key)): math.nan for key in keys}
     for where, row in read_csv(path, columns):

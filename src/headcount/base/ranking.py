@@ -65,9 +65,8 @@ def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
 def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSet]:
     """Return sets of random heads of the sizes in `ranked_sets`. Each draw is a random ranking.
 
-    Groups of a draw control single groups. Their unions, from either end, control both cumulative
-    curves and are sorted by size, each size once. Draw k of a seed is the same for every model
-    with as many heads.
+    Unions of its groups, from either end, are sorted by size, each size once. Draw k of a seed is
+    the same for every model with as many heads.
     """
     sets = []
     for draw in range(1, draws + 1):

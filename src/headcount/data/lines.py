@@ -63,8 +63,7 @@ class FoundText(NamedTuple):
     def opened(self) -> Iterator[BinaryIO]:
         """Open the unpacked bytes of the file or of the member, which may be packed itself.
 
-        Raises UserError for a damaged or unsuitable archive, sometimes only at its end, so use
-        nothing before the block has ended.
+        Damage may be raised only at its end, so use nothing before the block has ended.
         """
         is_zip = self.path.suffix.lower() == ".zip"
         try:

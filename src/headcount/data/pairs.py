@@ -185,8 +185,7 @@ class RawSplit:
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:
     """Yield, for each pair of a Moses release of OPUS, the share of time with both subtitles.
 
-    `ids` has a line for each pair: two documents and the numbers of their sentences. `links` is the
-    XCES alignment, in the same order, which has more links. Raises UserError for a missing link.
+    `ids` has a line for each pair. `links`, an XCES alignment in the same order, has more links.
     """
     known = _links(links)
     for number, line in enumerate(ids.lines(), start=1):

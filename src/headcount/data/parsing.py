@@ -28,9 +28,7 @@ def parse_text(
 ) -> None:
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
-    Missing models are fetched into `models`. A JSON file beside `out` has the number of sentences,
-    checksums of the models, and `origin`. Raises EnvironmentFault without stanza or its models,
-    UserError for a text without a word.
+    Missing models are fetched into `models`, whose checksums are in the JSON beside `out`.
     """
     parser = load_parser(tokeniser.language, models)
     normalise = normaliser(SpellingSettings())

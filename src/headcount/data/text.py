@@ -130,9 +130,7 @@ def write_split(
     """Write one split of a pair: two text files, line i of one translating line i of the other.
 
     `draw` selects pairs before any filter. Several references stand in one line, separated by tabs,
-    and filters read the first. Filters drop pairs of the split `train` only and count elsewhere.
-    `held_out`: source files for the filter `overlap`. `counts` is a JSON file. Raises UserError and
-    writes nothing for faulty raw files, or if a filter drops more than the settings allow.
+    and filters read the first. Filters drop pairs of `train` only and count elsewhere.
     """
     raw = RawSplit(manifest, split, languages, draw)
     odd = {side: {"invisible": 0, "spaced": 0} for side in SIDES}
@@ -161,8 +159,7 @@ def write_split(
 def clean(line: str) -> str:
     """Return the line with single spaces between its words.
 
-    White space and control characters separate words. Byte order marks are removed. Other invisible
-    characters stay, but a line of nothing else is empty.
+    White space and control characters separate words. A line of invisible characters is empty.
     """
     line = " ".join(_CONTROLS.sub(" ", line.replace("\ufeff", "")).split())
     return line if _INVISIBLE.sub("", line).strip() else ""

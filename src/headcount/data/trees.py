@@ -185,11 +185,7 @@ def cut_tokens(
 
 
 def _cut_running(tokens: list[str], segmenter: RunningPieces, text: str) -> list[list[str]]:
-    """Return pieces of running text by token.
-
-    A piece begins with its first letter (a character that is no space) at or after its position,
-    because "▁" alone stands before its word.
-    """
+    """Return pieces of running text by token, which has the first letter of the piece."""
     text = segmenter.normalise(clean(text))
     # Lower case may have more letters than upper case.
     written = (segmenter.normalise(clean(token)) for token in tokens)

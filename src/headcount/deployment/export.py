@@ -143,9 +143,8 @@ def write_form(
 ) -> str:
     """Write a form and copies of files, with an `export.json` that lists them; return a summary.
 
-    `inputs`: folders that were read. `check` compares the files before the folder has its name, so
-    a failed folder is removed. Raises UserError for an `out` that overlaps the inputs or has files
-    that no export wrote.
+    `inputs`: folders that were read. `check` compares the files before the folder has its name.
+    Raises UserError for an `out` that has files that no export wrote.
     """
     check_apart(out, inputs)
     earlier: list[str] = []

@@ -77,8 +77,7 @@ def write_times(
     """Time models, which take turns, and write one measurement a row as CSV.
 
     Phase `decode` is a whole translation by beam search and includes phase `encode`. `steps` are
-    summed over sentences: steps of the search, and 1 a sentence for `encode`. Raises UserError if
-    the dev set has too few sentences.
+    summed over sentences: steps of the search, and 1 a sentence for `encode`.
     """
     sources = read_sources(pair, settings.sentences, decode.max_source)
     if not 0 < max(settings.batch_sizes, default=0) <= len(sources):

@@ -46,8 +46,7 @@ def count_links(
 ) -> np.ndarray:
     """Count links of heads, of mixtures of heads [cases, s, h] and of the diagonal, by sentence.
 
-    Cases are `STEPS` × `WORDS`. Returns [cases, systems, sentences, 4]: links that are sure, links
-    that are possible, all links, and sure links of the text.
+    Returns [cases, systems, sentences, 4]: sure, possible, all, and sure links of the text.
     """
     systems = mixtures.shape[1] + mixtures.shape[2] + 1
     counts = np.zeros((len(CASES), systems, len(text.pairs), 4), dtype=np.int64)

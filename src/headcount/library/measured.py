@@ -167,8 +167,7 @@ class Measured(ABC):
     ) -> Path:
         """Measure heads on drawn sentences, write tables and pages, and return the report.
 
-        `out` has `report.html`, `atlas.html` and the measures as CSV. The same call goes on after a
-        stop. `links`: as of `alignment`. Raises EnvironmentFault without packages of the report.
+        `links`: as of `alignment`. The same call goes on after a stop.
         """
         require_packages()  # before the long measures
         run = HeadsRun(self, (sources, references), Path(out), links, sentences)

@@ -43,8 +43,7 @@ _DECODE = DecodeSettings()
 def load(folder: str | Path, subwords: str | Path | None = None, device: str = "auto") -> "Model":
     """Return the model in a folder that training, removing or `Model.save` wrote.
 
-    `subwords`: folder of the segmented pair, if the model's folder has none. `device`: cpu, cuda or
-    auto. Raises UserError for an incomplete folder, other subwords, or another device.
+    `subwords`: folder of the segmented pair, if the model's folder has none.
     """
     source = ModelFolder(Path(folder))
     pair = source.pair(subwords and Path(subwords))
@@ -61,8 +60,7 @@ def import_pretrained(
 ) -> "Model":
     """Write a model of Hugging Face's library as one of ours, with its subwords, and load it.
 
-    `codes`: the model's codes of both languages, where they are not their names. Raises UserError
-    for a model that ours cannot express, and for damaged or missing files.
+    `codes`: the model's codes of both languages, where they are not their names.
     """
     from headcount_hf.pretrained import imports, segment  # need the packages of an extra
 

@@ -68,9 +68,8 @@ def tokenised_bleu(hypotheses: Lines, targets: Lines, words: Callable[[str], lis
 def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
     """Return sacreBLEU's metric for a target language, with the tokeniser of that language.
 
-    It is 13a, except for Chinese, Japanese and Korean. In other languages without spaces characters
-    are words. `streams`: references, prepared once, without the warning that a text looks
-    tokenised. Raises EnvironmentFault if the tokeniser needs a package that is missing.
+    Of languages without spaces that sacreBLEU does not know, characters are words. `streams`:
+    references, prepared once, without the warning that a text looks tokenised.
     """
     code = two_letters(language)
     try:

@@ -78,9 +78,8 @@ def _run(words: list[str]) -> None:
 def read_segments(path: Path, translations: Sequence[str]) -> list[float]:
     """Return the score of every translation, from a CSV or from COMET's JSON.
 
-    The CSV has the columns `sentence`, from 0 or from 1, and `score`, in any order. The JSON of
-    `comet-score --to_json` may have several systems: the one with these translations counts.
-    Raises UserError unless every translation has one finite score.
+    The CSV has the columns `sentence`, from 0 or from 1, and `score`, in any order. Of several
+    systems in the JSON, the one with these translations counts.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

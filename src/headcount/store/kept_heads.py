@@ -37,8 +37,7 @@ def as_many_heads(
 ) -> np.ndarray:
     """Keep as many heads of the run's scope as the gates in `path` do, by importance or at random.
 
-    A random order depends on the seed alone, so that a smaller number keeps a part of the heads of
-    a larger one. Raises UserError if `importance` is needed and None.
+    Of a random order a smaller number keeps a part of the heads of a larger one.
     """
     inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
     count = np.count_nonzero(read_gates(path, grid)[inside])
@@ -63,9 +62,7 @@ def pick_heads(
 ) -> np.ndarray:
     """Keep units by the gates of a heads.csv, by a list of units to remove, or by importance.
 
-    By importance the `count` most important units of a scope stay, and all outside of it. Raises
-    UserError for a count outside 0 to all, and unless importance and count are both given or both
-    None.
+    By importance the `count` most important units of a scope stay, and all outside of it.
     """
     if (importance is None) != (count is None):
         raise UserError("--keep and --importance go together: how many of the most important stay")

@@ -62,9 +62,7 @@ def agree(flag: bool) -> bool:
 def together(count: int, gpus: bool) -> Iterator[None]:
     """Train in several processes within this context. The first process starts the others.
 
-    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each process has chosen a
-    GPU before. Raises EnvironmentFault if another process ends too early, and UserError if another
-    number of processes was started.
+    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each has chosen a GPU.
     """
     if count == 1:
         yield

@@ -130,9 +130,7 @@ def write_removed(
     """Write the model in a folder without the units whose multiplier is 0, and heads.csv.
 
     `kept`: [heads], or [units] of all kinds. With `means`, the mean outputs of the model's heads
-    [heads, e], removed heads leave theirs in the bias of W_O. heads.csv has the addresses in the
-    model that is read. If that was pruned before, kept_heads in model.json has the addresses in the
-    first model of all.
+    [heads, e], removed heads leave theirs in the bias of W_O.
     """
     whole = folder.load()
     if means is not None:

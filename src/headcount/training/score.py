@@ -15,9 +15,8 @@ def score_targets(
 ) -> Tensor:
     """Return the loss of each pair's target given its source, [pairs], in nats, EOS included.
 
-    It is minus the log-probability that decoding reports for the same target. `multiplier`: [heads]
-    or [pairs, heads]. `budget`, in tokens of a batch, changes nothing but speed. A pair longer than
-    it is a batch by itself. Processes that train together share the batches out.
+    `multiplier`: [heads] or [pairs, heads]. `budget`, in tokens of a batch, changes only speed.
+    Processes that train together share the batches out.
     """
     model.eval()
     device = first_device(model)

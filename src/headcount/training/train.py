@@ -69,10 +69,9 @@ class Trainer:
     def fit(self) -> None:
         """Train to the last update, from the newest saved state if there is one.
 
-        With `patience` training ends early, when dev loss has not fallen for so many validations.
-        Raises Interrupted on SIGTERM or SIGINT, after the current update and with its state saved.
-        Raises UserError at a loss or gradient that is not finite, before it changes a weight. Of
-        several processes only the first returns.
+        With `patience` training may end earlier. Raises Interrupted on SIGTERM or SIGINT, with the
+        state saved, and UserError at a loss or gradient that is not finite. Of several processes
+        only the first returns.
         """
         with batches_of("train", self.settings.batch_tokens):
             self._resume()

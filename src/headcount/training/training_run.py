@@ -47,9 +47,8 @@ class Session:
     def unfinished(self, out: Path) -> Iterator[tuple[StateStore | None, Path | None]]:
         """Yield the states to go on from, and a folder whose files are put in `out` at the end.
 
-        Both are None if the outputs lie finished, as they do beside the states until an engine has
-        recorded them (workflow/engines/records.py). Of several processes only the first writes. The
-        others leave in `Trainer.fit`.
+        Both are None if the outputs lie finished beside the states. Of several processes only the
+        first writes. The others leave in `Trainer.fit`.
         """
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(self.train.device).type

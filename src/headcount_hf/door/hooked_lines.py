@@ -39,9 +39,8 @@ def hook(
     """Return a model of Hugging Face's library with a multiplier on every head.
 
     The model stays as it is. `prefix`: text before every source, such as T5's instruction. `codes`:
-    the model's names of both languages, such as eng_Latn, if it has several. A Whisper transcribes
-    if both languages are the same, and translates otherwise. Raises UserError for another
-    architecture, and for missing or damaged files.
+    the model's names of both languages, if it has several. A Whisper transcribes if both languages
+    are the same, and translates otherwise.
     """
     path = Path(folder)
     if stated(path / CONFIG, "model_type") == "whisper":

@@ -90,8 +90,6 @@ def export(
     """Write a folder that `ctranslate2.Translator` loads. Its pieces have no EOS.
 
     `alignment`: decoder layer, and how many of its first heads CTranslate2 averages as attention.
-    `compute_type`: number format of the weights. Raises UserError for a side without layers of a
-    model with norm: post.
     """
     specs, settings = load_ctranslate2().specs, model.settings
     shape = {

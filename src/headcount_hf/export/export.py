@@ -56,9 +56,7 @@ def check_export(what: Deployed, folder: Path, text: Path, settings: DecodeSetti
     """Compare a model with its export, in fp32 and without length penalty, on a text.
 
     Raises HeadcountError unless both give our translations the same log-probabilities, and the
-    export's own translations are as likely by our model. Equally likely translations may differ:
-    CTranslate2 excludes padding and start before the softmax, this project after it. Raises
-    UserError if our search ends no sentence of the text by itself.
+    export's own translations are as likely by our model. Equally likely ones may differ.
     """
     src, tgt = what.pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})

@@ -87,9 +87,8 @@ def write_savings(
 ) -> None:
     """Measure models by run, the whole one first, and write one measurement of time a row as CSV.
 
-    BLEU is of the test set `texts`. Its difference is to the whole model in the same program in
-    float32. All programs search on the CPU, with the same beam, and without length penalty, whose
-    formulas differ. Other `metrics` have files of their own, see `write_by_metric`.
+    BLEU is compared with the whole model in the same program in float32. All programs search on the
+    CPU, with the same beam, and without length penalty, whose formulas differ.
     """
     sizes, sources = settings.batch_sizes, _read(pair, settings, decode)
     contestants = enter(models, pair, sources, settings, decode)

@@ -25,10 +25,7 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
 
     A file with the right checksum is taken from `folder` or another `data/raw/<corpus>/<recipe>`.
     With a mirror, public files come from `<mirror>/<corpus>/<file>` and never from the network.
-    `lock` records the checksum of a public file without one in the entry.
-
-    Raises UserError for a faulty entry or own file, EnvironmentFault if a public file is not
-    available. Earlier files then stay.
+    `lock` records the checksum of a public file without one.
     """
     given = checked(Published, entry, lambda path: f"{corpus}: {keyed(path)}")
     plan = _Plan(corpus, given.base_url)

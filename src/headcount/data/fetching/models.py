@@ -25,9 +25,8 @@ _LISTED = ".fetched"
 def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
     """Fetch every file of a model into `folder`, then write their checksums.
 
-    `name`: its folder in a mirror of the hub, such as pretrained.opus_en_de. Without files in its
-    entry, all are taken that a model is read from, of the hub without the mirror. Files of an
-    earlier model are removed. Raises as `fetch_corpus`.
+    `name`: its folder in a mirror. Without files in its entry, all are taken that a model is read
+    from. Files of an earlier model are removed.
     """
     given = checked(Origin, entry, lambda path: f"{name}: {keyed(path)}")
     check_apart(folder, [Path(given.path)] if given.path else [])

@@ -31,8 +31,7 @@ WAITS = (1, 4, 15)
 def fetch(url: str, target: Path, known: bool, check: Callable[[Path], None]) -> None:
     """Fetch a file, with retries. The target appears, or changes, only if it passes `check`.
 
-    After a cut, the next attempt or call requests the rest if the checksum is `known`. Raises the
-    last attempt's fault.
+    After a cut, the next attempt or call requests the rest if the checksum is `known`.
     """
     partial = target.with_name(f".fetched-{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
