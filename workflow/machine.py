@@ -56,8 +56,8 @@ def is_held() -> bool:
 def hold_folder(held_before: bool = False) -> None:
     """Take the folder's lock until this process ends. The kernel drops it however it ends.
 
-    `held_before`: another run worked here when this one began to plan. Raises EnvironmentFault
-    then, or if it still works: Snakemake would make again what the other run has finished.
+    Raises EnvironmentFault if another run works, or worked when this one began to plan: Snakemake
+    would make again what that run has finished.
     """
     _held.append(hold(LOCK, f"running this workflow in {Path.cwd()}"))
     if held_before:

@@ -53,8 +53,7 @@ def check_version() -> None:
 def note_when_finished() -> None:
     """Have Snakemake note the content of outputs before it records that their job is done.
 
-    A run that is killed between the two runs the job again. Snakemake also records a job that
-    failed and left no outputs; its records and notes are removed.
+    Records and notes of a job that failed and left no outputs are removed.
     """
     check_version()
     plain = FilePersistence.finished

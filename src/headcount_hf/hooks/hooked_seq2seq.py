@@ -159,9 +159,8 @@ class HookedSeq2Seq(Hooked):
     def align(self, text: TokenisedText, heads: Sequence[str], budget: int = 4096) -> list[Links]:
         """Return links (source position, target position) of every pair, by the mean of heads.
 
-        `heads`: addresses such as dec_enc.1.3. A target id is linked to the source id with the
-        largest weight, and neither is the end. In Whisper a source position is 20 ms of sound.
-        `budget`: tokens of a batch.
+        A target id is linked to the source id with the largest weight, and neither is the end. In
+        Whisper a source position is 20 ms of sound. `budget`: tokens of a batch.
         """
         named = cross_heads(heads, self.grid)
         links: list[Links] = [[]] * len(text)

@@ -54,9 +54,8 @@ class Hooked(nn.Module):
     def multiplied(self, multiplier: Tensor | None, beams: int = 1) -> Iterator[None]:
         """Multiply the output of every head before W_O in this context.
 
-        `multiplier` is [h] or [b, h], where 0 equals zero columns in W_O, and None changes nothing.
-        In a search with `beams` hypotheses, sentence i has the rows from i · beams on. Raises
-        ValueError for other rows.
+        `multiplier` is [h] or [b, h]; in a search with `beams` hypotheses, rows i · beams on are of
+        sentence i.
         """
         with ExitStack() as hooks:
             for kind, layer, joined in self.attentions() if multiplier is not None else ():
