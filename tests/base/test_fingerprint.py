@@ -31,6 +31,7 @@ def project(tmp_path, monkeypatch):
     """A small project; `change` rewrites a file, `code` fingerprints the script anew."""
     monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
     monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
+    monkeypatch.setattr(fingerprint, "_PACKAGES", {"pack"})
     monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", False)
 
     class Project:
@@ -113,6 +114,11 @@ def test_a_module_far_away_and_data_of_a_module_count(project, name, text):
     project.change(name, text)
     after = project.code()
     assert {name for name in after if before.get(name) != after[name]} == {name}
+
+
+def test_packages_beside_an_installed_one_do_not_count(project):
+    project.change("src/math/__init__.py", "from . import relative\n")
+    assert "src/math/__init__.py" not in project.code()
 
 
 def test_a_circle_of_imports_ends(project):

@@ -16,9 +16,11 @@ from project_copy import ROOT
 from small_hooked import save_t5
 
 import headcount
+from headcount.library.heads_run import HeadsRun
+from headcount_hf.door import command
 from headcount_hf.door.command import COMMANDS, main
 
-OWN = [command for command in printed_commands(ROOT) if command.startswith("headcount ")]
+OWN = [line for line in printed_commands(ROOT) if line.startswith("headcount ")]
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,7 @@ def folder(tmp_path_factory):
     }
     for side, kept in lines.items():
         (root / f"few.{side}").write_text("".join(f"{line}\n" for line in kept[:12]))
+    (root / "one").write_text("one\n")
     save_t5(root / "t5", sorted({*" ".join(lines["src"][:12]).split()}))
     return root
 
@@ -61,10 +64,33 @@ def test_translate_align_and_prune_are_those_of_python(folder, monkeypatch, caps
     assert call(monkeypatch, "prune", "ours", "--importance", tmp_path / "importance.csv",
                 "--share", 25, "--out", tmp_path / "smaller") == 0  # fmt: skip
     left = headcount.load(tmp_path / "smaller").first_heads
-    gone = importance.nsmallest(6, "value")
+    gone = importance.nsmallest(6, "value")  # 25 % of 24 heads
     assert set(left) == set(model.heads) - {
         f"{r.kind}.{r.layer}.{r.head}" for r in gone.itertuples()
     }
+
+
+def test_prune_removes_the_heads_that_were_measured(folder, monkeypatch, tmp_path):
+    """5 % of 24 heads are 1.2, rounded up in both commands."""
+    monkeypatch.chdir(folder)
+    model = headcount.load("ours")
+    texts = [Path(f"few.{side}").read_text().splitlines() for side in ("src", "tgt")]
+    run = HeadsRun(model, texts, tmp_path / "out", sentences=4)
+    run.measure()
+    step = run.removal().query("percent == 5").iloc[0]
+    path = tmp_path / "out/importance.csv"
+    call(monkeypatch, "prune", "ours", "--importance", path, "--share", 5, "--out", tmp_path / "s")
+    left = headcount.load(tmp_path / "s").first_heads
+    assert step.heads_masked == 2 and {*model.heads} - {*left} == {*step.heads.split()}
+
+
+def test_translate_searches_a_file_by_the_named_program(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    searched = []
+    monkeypatch.setattr(command, "open_search", lambda *given: searched.append(given[-1].engine))
+    with pytest.raises(AttributeError):
+        call(monkeypatch, "translate", "ours", "--source", "few.src", "--engine", "ctranslate2")
+    assert searched == ["ctranslate2"]
 
 
 def test_models_of_hugging_face_are_imported_or_hooked(folder, monkeypatch, capsys, tmp_path):
@@ -73,7 +99,7 @@ def test_models_of_hugging_face_are_imported_or_hooked(folder, monkeypatch, caps
     opus = ["opus", "--src-lang", "en", "--tgt-lang", "art"]
     call(monkeypatch, "translate", *opus, "--source", "few.src")
     ours = headcount.load("ours").translate(Path("few.src").read_text().splitlines())
-    assert capsys.readouterr().out.splitlines()[1:] == ours
+    assert capsys.readouterr().out.splitlines() == ours
     assert (
         call(monkeypatch, "export", *opus, "--to", "huggingface", "--out", tmp_path / "back") == 0
     )
@@ -89,6 +115,11 @@ def test_models_of_hugging_face_are_imported_or_hooked(folder, monkeypatch, caps
     ("words", "message"),
     [
         (["translate", "opus", "--source", "few.src"], "--src-lang: expected a language"),
+        (["translate", "nothing", "--source", "few.src"], "nothing: expected a folder with model"),
+        (["heads", "ours", "--source", "few.src", "--reference", "one", "--out", "x"],
+         "as many sources as targets and at least one, found 12 and 1"),
+        (["translate", "t5", "--source", "few.src", "--src-lang", "en", "--tgt-lang", "de",
+          "--max-source", "9"], "--max-source: not for a model that stays"),
         (["prune", "ours", "--out", "x"], "expected --mask, or --importance with --share"),
         (["align", "t5", "--source", "few.src", "--src-lang", "en", "--tgt-lang", "de"],
          "expected a model that can be imported"),
@@ -148,8 +179,8 @@ def test_a_wheel_works_where_the_repository_is_not(folder, tmp_path):
     where = tmp_path / "elsewhere"
     where.mkdir()
     text = ["--source", folder / "few.src", "--reference", folder / "few.tgt", "--out", "out"]
-    command = [tmp_path / "env/bin/headcount", "heads", folder / "ours", *text]
-    done = subprocess.run(command, cwd=where, env=clean, capture_output=True, text=True)
+    run = [tmp_path / "env/bin/headcount", "heads", folder / "ours", *text]
+    done = subprocess.run(run, cwd=where, env=clean, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (where / "out/report.html").exists()
     shown = [python, "-c", "import headcount; print(headcount.__file__)"]
@@ -165,7 +196,7 @@ def test_the_guide_runs_as_printed(folder, monkeypatch, tmp_path):
     for side, language in (("src", "en"), ("tgt", "de")):
         for end in (side, language):
             shutil.copy(folder / f"few.{side}", f"dev.{end}")
-    said = {command: call(monkeypatch, *shlex.split(command)[1:]) for command in OWN}
+    said = {line: call(monkeypatch, *shlex.split(line)[1:]) for line in OWN}
     assert set(said.values()) == {0}
-    assert {command.split()[1] for command in OWN} == {*COMMANDS}
+    assert {line.split()[1] for line in OWN} == {*COMMANDS}
     assert Path("fast/model.bin").exists() and len(Path("dev.links").read_text().splitlines()) == 12

@@ -81,6 +81,16 @@ def test_a_second_start_measures_what_is_missing(opened, tmp_path, monkeypatch):
     assert HeadsRun(smaller, opened[1], tmp_path, sentences=20).estimate()  # another model
 
 
+def test_measures_of_another_text_are_removed_from_the_folder(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(opened[0]), "_has_roles", False)
+    run_of(opened, tmp_path, links=["0-0"] * len(opened[1][0])).measure()
+    (tmp_path / "attention.csv").write_text("of another text")
+    (tmp_path / "tables").mkdir()
+    run_of(opened, tmp_path).measure()
+    left = {path.name for path in tmp_path.iterdir() if path.suffix != ".json"}
+    assert left == {"importance.csv", "removal.csv", "parts"}
+
+
 @pytest.mark.parametrize(("kept", "links"), [(3, None), (5, 4)])
 def test_too_few_pairs_or_links_are_refused(opened, tmp_path, kept, links):
     with pytest.raises(UserError, match=f"at least 4, found {kept}, {kept}, {links or kept}"):

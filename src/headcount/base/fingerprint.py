@@ -21,6 +21,7 @@ from headcount.base.errors import EnvironmentFault
 _SOURCE = Path(__file__).resolve().parents[2]
 _ROOT = _SOURCE.parent
 _OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
+_PACKAGES = {"headcount", "headcount_hf"}  # an installed one has others beside it
 _ENDS = (".py", ".yaml", ".html", ".css", ".js", ".md")  # of a module and of data beside it
 
 Parsed = tuple[tuple[str, ...], str]  # imports, fingerprint
@@ -56,10 +57,10 @@ def digest(value: Any) -> str:
 @cache
 def _files_of(module: str) -> tuple[Path, ...]:
     """Return the project's files of a module: itself, data of its name, and its packages."""
+    if module.partition(".")[0] not in _PACKAGES:
+        return ()
     package = module.rpartition(".")[0]
     above = _files_of(package) if package else ()
-    if package and not above:  # another project's
-        return ()
     path = _SOURCE.joinpath(*module.split("."))
     beside = (*map(path.with_suffix, _ENDS), path / "__init__.py")
     return (*above, *(file for file in beside if file.exists()))

@@ -3,6 +3,7 @@
 Heads are flat positions in the order of `HeadGrid`.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -30,6 +31,12 @@ class MaskedSet:
 def rank_heads(importance: Sequence[float] | np.ndarray) -> Ranking:
     """Return all heads, most important first, and equally important ones in flat order."""
     return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
+
+
+def least_heads(importance: Sequence[float] | np.ndarray, percent: float) -> Heads:
+    """Return the least important share of the heads, sorted. Their number is rounded up."""
+    order = rank_heads(importance)[::-1]
+    return tuple(sorted(order[: math.ceil(len(order) * percent / 100)]))
 
 
 def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:

@@ -18,15 +18,15 @@ from torch import nn
 from tqdm import tqdm
 
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_json, write_result
+from headcount.base.files import read_json, remove_folder, write_json, write_result
 from headcount.base.head_values import COLUMNS, head_rows
-from headcount.base.ranking import Heads, head_masks
+from headcount.base.ranking import Heads, head_masks, least_heads
 from headcount.base.settings.heads import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.heads.alignment_rates import COLUMNS as ALIGNMENT_COLUMNS
 from headcount.heads.drawn_text import DRAW_SEED
 from headcount.heads.importance import measure_importance
-from headcount.library.report import write_pages
+from headcount.library.report import MEASURES, write_pages
 from headcount.scoring.bootstrap import interval, resamples
 from headcount.training.score import score_targets
 
@@ -110,7 +110,11 @@ class HeadsRun:
         return seconds
 
     def measure(self) -> None:
-        """Measure the parts that are missing, and write the files of all measures."""
+        """Measure the parts that are missing, and write the files of all measures.
+
+        Measures of another model or text in the same folder are removed first.
+        """
+        self._clear()
         missing = [part for part in self.parts if not self._path(part).exists()]
         form = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
         with tqdm(total=sum(p.cost for p in missing), disable=None, bar_format=form) as bar:
@@ -173,10 +177,7 @@ class HeadsRun:
         return True
 
     def _least(self, percent: int) -> Heads:
-        """Return the least important heads in this share, at least one but for 0 %."""
-        count = -(-self.grid.size * percent // 100)
-        order = np.argsort(self.importance["importance"], kind="stable")
-        return tuple(sorted(order[:count].tolist()))
+        return least_heads(self.importance["importance"], percent)
 
     def _losses(self, percent: int) -> list[float]:
         mask = torch.from_numpy(head_masks([self._least(percent)], self.grid.size)[0])
@@ -193,6 +194,14 @@ class HeadsRun:
                 digest.update(np.asarray(ids).tobytes())
         digest.update(weights_digest(self.model.module).encode())
         return digest.hexdigest()[:16]
+
+    def _clear(self) -> None:
+        others = [folder for folder in self._store.parent.glob("*") if folder != self._store]
+        if others:
+            for name in MEASURES:
+                (self.out / name).unlink(missing_ok=True)
+            for folder in (*others, self.out / "tables", self.out / "figures"):
+                remove_folder(folder)
 
     def _write(self) -> None:
         """Write importance.csv, removal.csv and perhaps alignment.csv, with JSON beside them."""

@@ -26,6 +26,8 @@ _FILES = {
     "trained_runs": ["run.json"],
 }
 """Files of one model by their kind in `analysis/inputs.yaml`."""
+MEASURES = frozenset().union(*_FILES.values()) - {"run.json"}
+"""Names of the files of measures."""
 _LEFT_OUT = ("claims", "cost")  # chapters about experiments
 _EXTRA = "run: pip install 'headcount[report]'"
 

@@ -13,17 +13,17 @@ from typing import Any
 from headcount.base.command import Flags, SubCommand, flag, path, run_one
 from headcount.base.errors import UserError
 from headcount.base.files import write_text
-from headcount.base.settings.decode import DecodeSettings, TranslateSettings
+from headcount.base.ranking import least_heads
+from headcount.base.settings.decode import DecodeSettings, GenerateSettings, TranslateSettings
 from headcount.base.settings.section import Compute
 from headcount.data.lines import clean_lines
 from headcount.data.text import read_clean
 from headcount.heads.importance import read_importance
+from headcount.library.measured import check_pairs
 from headcount.library.model import Model
 from headcount.library.report import require_packages
-from headcount.search.translation import translate_stream
-from headcount.store.kept_heads import pick_heads
-from headcount.store.model_folder import ModelFolder
-from headcount_hf.door.opening import OPENED, open_any, use_machine
+from headcount.search.translation import translate_lines, translate_stream
+from headcount_hf.door.opening import OPENED, open_any
 from headcount_hf.export.aligned import Aligned
 from headcount_hf.export.ctranslate2_search import open_search
 from headcount_hf.export.export import FORMS, check_export, export_model
@@ -38,9 +38,10 @@ def heads(args: Flags, compute: Compute) -> None:
     require_packages()
     from headcount_hf.door.answer import measure_heads  # needs some of them
 
-    model = open_any(args, compute, args.out)
     texts = read_clean(args.source), read_clean(args.reference)
+    check_pairs(*texts)  # before a model is imported
     links = None if args.links is None else list(clean_lines(args.links))
+    model = open_any(args, compute, args.out)
     measure_heads(model, texts, (args.source, args.reference), args.out, links, args.sentences)
 
 
@@ -59,16 +60,17 @@ def prune(args: Flags, compute: Compute) -> None:
 
 def translate(args: Flags, decode: TranslateSettings) -> None:
     """Translate lines of --source, or of standard input, to standard output."""
-    if args.source is None and not is_hooked(args.model):
-        use_machine(decode)
-        folder = ModelFolder(args.model)
-        search = open_search(folder, folder.pair(args.bpe), args.mask, decode)
-        return translate_stream(search, sys.stdin.buffer, sys.stdout.buffer)
     with TemporaryDirectory() as work:
         model = open_any(args, decode, Path(work))
-        lines = read_clean(args.source or Path("/dev/stdin"))
-        ours = decode if isinstance(model, Model) else None
-        print("\n".join(model.translate(lines, args.mask, ours)))
+        if not isinstance(model, Model):
+            lines = read_clean(args.source or Path("/dev/stdin"))
+            said = model.translate(lines, args.mask, _generated(decode))
+        else:
+            search = open_search(model.source, model.pair, args.mask, decode)
+            if args.source is None:
+                return translate_stream(search, sys.stdin.buffer, sys.stdout.buffer)
+            said = translate_lines(search, read_clean(args.source), place=str(args.source))[0]
+        print("".join(f"{line}\n" for line in said), end="")
 
 
 def export(args: Flags, decode: DecodeSettings) -> None:
@@ -107,13 +109,22 @@ def align(args: Flags, compute: Compute) -> None:
 
 
 def _least(model: Any, importance: Path, share: float) -> list[str]:
-    """Return the addresses of the least important share of the heads, in percent."""
+    """Return the addresses of the least important share of the heads, as `headcount heads` does."""
     grid = model.module.grid
     folder = model.source if isinstance(model, Model) else model.folder
     values = read_importance(importance, folder, grid)
-    keep = grid.size - round(grid.size * share / 100)
-    kept = pick_heads(grid, None, None, values, keep)
-    return [name for name, gate in zip(model.heads, kept, strict=True) if not gate]
+    if not 0 < share <= 100:
+        raise UserError(f"--share: expected a percentage above 0 and up to 100, found {share:g}")
+    return [model.heads[place] for place in least_heads(values, share)]
+
+
+def _generated(decode: TranslateSettings) -> GenerateSettings:
+    """Return settings of a model that stays in its library. Raises UserError for others."""
+    given = decode.model_dump(include=decode.model_fields_set)
+    if others := given.keys() - GenerateSettings.model_fields.keys():
+        names = ", ".join(f"--{key.replace('_', '-')}" for key in sorted(others))
+        raise UserError(f"{names}: not for a model that stays in the Hugging Face library")
+    return GenerateSettings(**given)
 
 
 _TEXT = flag("--sentences", "pairs on which heads are measured", type=int, default=500)

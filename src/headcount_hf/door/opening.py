@@ -1,11 +1,13 @@
 """Models that the command `headcount` opens: ours, or of Hugging Face's library."""
 
 import os
+import sys
 from pathlib import Path
 
 from headcount.base.command import Flags, path
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
+from headcount.base.folders import DESCRIPTION
 from headcount.base.settings.section import Compute
 from headcount.library.measured import Measured
 from headcount.library.model import import_pretrained, load
@@ -29,6 +31,9 @@ def use_machine(compute: Compute) -> None:
 def open_any(args: Flags, compute: Compute, work: Path) -> Measured:
     """Return the model. One that ours can express is imported into `work`, once."""
     use_machine(compute)
+    if not any((args.model / name).is_file() for name in (DESCRIPTION, CONFIG)):
+        expected = f"a folder with {DESCRIPTION} (of this project) or {CONFIG} (Hugging Face's)"
+        raise UserError(f"{args.model}: expected {expected}, found none; correct the name")
     if not is_hooked(args.model):
         return load(args.model, args.bpe, compute.device)
     kind = stated(args.model / CONFIG, "model_type")
@@ -41,7 +46,7 @@ def open_any(args: Flags, compute: Compute, work: Path) -> Measured:
     made = {"files": {file.name: sha256(file) for file in imported_files(args.model)}}
     made |= {"languages": [*languages, *codes]}
     if not record.is_file() or read_json(record) != made or not out.is_dir():
-        print(f"Importing {args.model} ...", flush=True)
+        print(f"Importing {args.model} ...", file=sys.stderr, flush=True)
         import_pretrained(args.model, *languages, out, codes, compute.device)
         write_json(record, made)
     return load(out, device=compute.device)
