@@ -34,11 +34,11 @@ rule pair_run:
     input:
         files=[
             file.replace("<trained>", plan.layout.run("train", SHARED))
-            for files in TRAINED.values()
+            for files in RUN_FILES.values()
             for file in ([files] if isinstance(files, str) else files)
         ],
     output:
-        **TRAINED,
+        **RUN_FILES,
     params:
         given=given("files", "out/"),
     shell:

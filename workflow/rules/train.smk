@@ -3,7 +3,7 @@
 #        pruned runs, in <pruned>, too. <run>/metrics: scores of sentences by other metrics.
 
 
-TRAINED = model_in("<trained>") | {
+RUN_FILES = model_in("<trained>") | {
     "last": "<trained>/model/last.safetensors",
     "out": "<trained>/run.json",
     "curves": "<trained>/curves.csv",
@@ -19,7 +19,7 @@ rule train:
         bpe=multiext("<bpe>/", *TRAINING),
         pretrained=plan.imported.manifests,
     output:
-        **TRAINED,
+        **RUN_FILES,
     priority: plan.pruning.urgency
     threads: needs.threads("train")
     resources:

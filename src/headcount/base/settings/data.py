@@ -27,6 +27,13 @@ class SyntheticSettings(Section):
     """Chance that a target word is a synonym, and that a phrase stands in its other order."""
     variety: Literal["far", "near"] = "far"
     """Language of the target: verbs last and far from the source, or small and near it."""
+    second_target: bool = False
+    """Translations into a second language, `qaa`, too, with its own spelling, endings and order."""
+
+    @property
+    def targets(self) -> list[str]:
+        """Target languages: `art`, and perhaps `qaa`, which stands for a local language."""
+        return ["art", *["qaa"] * self.second_target]
 
 
 class LetterSettings(Section):
