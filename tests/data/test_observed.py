@@ -86,4 +86,5 @@ def test_attention_between_words():
 
 
 def test_eos_and_padding_are_no_tokens():
+    assert token_numbers(PIECES, 1, 1).tolist() == [[OUTSIDE, 0, 0, 1, OUTSIDE, OUTSIDE]]
     assert token_numbers([*PIECES, [["d"]]]).tolist() == [[0, 0, 1, OUTSIDE], [0] + [OUTSIDE] * 3]

@@ -91,6 +91,24 @@ def test_links_join_words_that_translate_each_other():
     assert pharaoh(sentence.links) == "1-3 2-1 3-2 6-0 7-4"
 
 
+def test_second_target_has_its_own_letters_endings_and_order():
+    sentence = Realiser(lexicon(), rules("far", "qaa")).sentence(_women_sleep())
+    assert sentence.target == (
+        "wimokyr",  # sleep: wi future + mok (nag in other letters) + y feminine + r plural, first
+        "fizok",  #    women: fizo (vesa) + k plural
+        "zegez",  #    very, before its adjective
+        "saruhyr",  #  young: saru (zoli) + h nominative + y + r, after its noun
+        "rohyr",  #    the:   ro (la) + h + y + r
+        "gi",  #       that, before its clause
+        "geladyr",  #  watch: ge past + lad (rot) + y + r: the women
+        "ludue",  #    dog:   ludu (riti) + e accusative
+        "bibije",  #   red:   bibi (pepe) + j accusative + e masculine
+        "roje",  #     the:   ro + j + e
+        ".",
+    )
+    assert pharaoh(sentence.links) == "0-4 1-2 2-3 3-1 4-5 5-6 6-9 7-8 8-7 10-0 11-10"
+
+
 def test_near_target_follows_the_order_of_the_source():
     sentence = Realiser(lexicon("near"), rules("near")).sentence(_women_sleep())
     target = "latan sukus zolitan vesane ke vorotan lamo pepemo ritim tu zanagan ."

@@ -10,12 +10,12 @@ from script_runner import run_script
 from small_tokenizers import LAYOUTS, LINES, RAW, Small, pieces_of, write_small, write_text
 
 from headcount.ablation.masked_bleu import MaskedModel
-from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.trees import Tree, align_trees, cut_tokens
 from headcount.data.vocabulary import EOS, PAD, UNK
 from headcount.data.words import protect
+from headcount.heads.roles import sentences_of
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
@@ -119,17 +119,14 @@ def test_pieces_know_where_they_begin(case):
 
 
 def test_marks_before_a_sentence(case):
-    """Translations begin with the target's marks. Trees are refused where sources have marks."""
+    """Translations begin with the target's marks. A tree has its words alone."""
     src, tgt = case.pair.segmenters()
     assert bool(tgt.prefix) == (case.small.family not in ("marian", "pegasus", "mbart"))
     (before, after), words = src.marks, cut_tokens(["the", "ma"], src)
     assert [*before, *(piece for word in words for piece in word), *after] == src.pieces("the ma")
-    tree = Tree("s", ["the", "ma"], [], "the ma")
-    if case.small.family == "pegasus":
-        assert align_trees([tree], src)[1]["sentences"] == 1
-    else:
-        with pytest.raises(UserError, match="roles.trees"):
-            align_trees([tree], src)
+    (tree,), _ = align_trees([Tree("s", ["the", "ma"], [], "the ma")], src)
+    read = sentences_of([tree], src.vocabulary, src.marks)
+    assert tree.pieces == words and read.src == [src.encode("the ma")]
 
 
 SEARCH = DecodeSettings(beam=2, length_penalty=0.6, max_length_factor=0.5, max_length_extra=6)

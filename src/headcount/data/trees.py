@@ -153,8 +153,6 @@ def align_trees(
     trees: Iterable[Tree], segmenter: AnySegmenter
 ) -> tuple[list[AlignedTree], dict[str, int]]:
     """Return the trees whose tokens the model can read, and counts of sentences and tokens."""
-    if isinstance(segmenter, RunningPieces) and segmenter.marked:
-        raise UserError("this model adds marks, which are no words; leave roles.trees out")
     dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:
@@ -181,7 +179,7 @@ def cut_tokens(
     """
     if isinstance(segmenter, RunningPieces):
         return _cut_running(tokens, segmenter, text or " ".join(tokens))
-    return [segmenter.pieces(clean(token)) for token in tokens]
+    return [segmenter.text_pieces(clean(token)) for token in tokens]
 
 
 def _cut_running(tokens: list[str], segmenter: RunningPieces, text: str) -> list[list[str]]:

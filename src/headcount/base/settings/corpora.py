@@ -43,7 +43,7 @@ class Corpus(Published):
     trees: dict[FileName, Treebank] = {}
     """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
     generator: Literal["synthetic"] | None = None
-    """Generates the text, instead of `splits`; its languages are `en` and `art`."""
+    """Generates the text, instead of `splits`; its languages are `en`, `art` and perhaps `qaa`."""
     settings: SyntheticSettings | None = None
     """Settings of the generator."""
 
@@ -75,7 +75,7 @@ class Corpus(Published):
     def languages(self) -> dict[str, list[str]]:
         """Languages of each split, in file order, then of splits that are held out."""
         if self.generator is not None:
-            return {split: ["en", "art"] for split in ("train", "dev", "test")}
+            return {split: ["en", *self.settings.targets] for split in ("train", "dev", "test")}
         given = {split: list(sides) for split, sides in self.splits.items()}
         return given | {split: given.get(h.of, []) for split, h in self.hold_out.items()}
 
@@ -88,7 +88,8 @@ class Corpus(Published):
 
     def linked(self, split: str, src: str, tgt: str) -> bool:
         """Return whether the words of a split have gold links, in either direction."""
-        pairs = ["en-art"] if self.generator else self.links.get(split, ())
+        generated = [f"en-{target}" for target in self.settings.targets] if self.generator else []
+        pairs = generated or self.links.get(split, ())
         return split not in self.draw and not {f"{src}-{tgt}", f"{tgt}-{src}"}.isdisjoint(pairs)
 
     @property

@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
+from pydantic.functional_validators import AfterValidator
 
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.section import LARGEST, Section
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, Faults, Section, each_once
 
 ASSUMED_WORDS = 30_000
 """Known words of a text whose vocabulary is not known yet."""
@@ -28,6 +29,13 @@ class SyntheticSettings(Section):
     """Chance that a target word is a synonym, and that a phrase stands in its other order."""
     variety: Literal["far", "near"] = "far"
     """Language of the target: verbs last and far from the source, or small and near it."""
+    second_target: bool = False
+    """Translations into a second language, `qaa`, too, with its own spelling, endings and order."""
+
+    @property
+    def targets(self) -> list[str]:
+        """Target languages: `art`, and perhaps `qaa`, which stands for a local language."""
+        return ["art", *["qaa"] * self.second_target]
 
 
 class LetterSettings(Section):
@@ -80,6 +88,32 @@ class BpeSettings(Section):
         """Assumed size of the vocabulary before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)
+
+
+class MixtureSettings(Section):
+    """Mixture of the texts of several pairs."""
+
+    temperature: float = Field(1.0, ge=1)
+    """T of `one_model`: a pair with n training pairs has a share proportional to n^(1/T). T above 1
+    repeats smaller pairs; none is cut."""
+
+
+class ManyPairsSettings(MixtureSettings):
+    """One model for all pairs, and heads that matter to one pair or to several."""
+
+    one_model: bool = False
+    """Train one model for all pairs, with one vocabulary and the target language's mark, such as
+    `<2de>`, before every source sentence. Needs two pairs or more."""
+    shares: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], AfterValidator(each_once)] = []
+    """Shares of all heads, as in `[0.25, 0.5]`, that are masked by the ranking of every pair while
+    every pair is translated. Needs `one_model`, or an imported model as it is. Empty: none."""
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
+    """Random sets of heads that are masked for comparison, for every share."""
+    sentences: int | None = Field(None, ge=1)
+    """Sentences of the first test set that are translated for `shares`; without it all."""
+
+    def _faults(self) -> Faults:
+        yield "temperature: goes with one_model", self.temperature != 1 and not self.one_model
 
 
 SCORED_BY_EXTRA = ("ja", "ko")

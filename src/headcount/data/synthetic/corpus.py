@@ -77,7 +77,7 @@ class _Phrase(NamedTuple):
 
 
 class Realiser:
-    """Writes derivations in English, with trees after Universal Dependencies, and in art."""
+    """Writes derivations in English, with trees after Universal Dependencies, and in a target."""
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class Realiser:
         self._lexicon = lexicon
         self._rules = rules
         self._happens = happens
+        self._letters = str.maketrans(*rules["letters"])
 
     def sentence(self, main: Clause) -> Sentence:
         """Return the sentence of a main clause in both languages."""
@@ -193,7 +194,8 @@ class Realiser:
         return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
 
     def _stem(self, word: Word, *context: str) -> str:
-        return word.synonym if word.synonym and self._happens() else word.stem(*context)
+        drawn = word.synonym if word.synonym and self._happens() else word.stem(*context)
+        return drawn.translate(self._letters)
 
     def _arranged(self, phrase: _Phrase, order: str) -> list[_Node]:
         names, nodes = self._rules[order][phrase.kind], []
@@ -218,14 +220,17 @@ def generate(
     without: Set[tuple[str, ...]] = frozenset(),
     variation: float = 0.0,
     variety: str = "far",
+    target: str = TARGET,
 ) -> list[Sentence]:
-    """Return `count` sentences of a split, without the source sentences `without`.
+    """Return `count` sentences of a split in English and one target language.
+
+    None has one of the source sentences `without`. All targets have the same source sentences.
 
     Each split has random streams, so its first sentences do not depend on `count`, nor source
     sentences on the `variation` of the target.
     """
     # Random hashes a text as seed by SHA-512, whatever Python's hash seed.
-    words, own = lexicon(variety), rules(variety)
+    words, own = lexicon(variety), rules(variety, target)
     grammar = Grammar(words, own, Random(f"{seed} {split}"))
     varied = Random(f"{seed} {split} variation")
     realiser = Realiser(words, own, lambda: varied.random() < variation)
@@ -246,26 +251,33 @@ def generate_splits(
     test_pairs: int,
     variation: float = 0.0,
     variety: str = "far",
+    target: str = TARGET,
 ) -> dict[str, list[Sentence]]:
     """Return all splits, no source sentence in two of them. Train is drawn last."""
     splits: dict[str, list[Sentence]] = {}
     held_out: set[tuple[str, ...]] = set()
     for name, count in (("test", test_pairs), ("dev", dev_pairs), ("train", train_pairs)):
-        splits[name] = generate(seed, count, name, held_out, variation, variety)
+        splits[name] = generate(seed, count, name, held_out, variation, variety, target)
         held_out |= {sentence.source for sentence in splits[name]}
     return {name: splits[name] for name in ("train", "dev", "test")}
 
 
 def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
-    """Write `<split>.{en,art,links}`, `<split>.conllu` of dev and test and, last, the manifest."""
-    splits = generate_splits(**size.model_dump())
+    """Write `<split>.{en,art,links}`, `<split>.conllu` of dev and test and, last, the manifest.
+
+    A second target language has the files `<split>.{qaa,qaa.links}`.
+    """
     texts, trees, links = {}, {}, {}
-    for name, sentences in splits.items():
-        texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
-        write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
-        write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
-        links[name] = {f"{SOURCE}-{TARGET}": {"file": f"{name}.links"}}
-        write_lines(folder / f"{name}.links", (pharaoh(s.links) for s in sentences))
+    for target in size.targets:
+        splits = generate_splits(**size.model_dump(exclude={"second_target"}), target=target)
+        for name, sentences in splits.items():
+            for side, place in ((SOURCE, "source"), (target, "target")):
+                texts.setdefault(name, {})[side] = {"file": f"{name}.{side}"}
+                lines = (" ".join(getattr(s, place)) for s in sentences)
+                write_lines(folder / f"{name}.{side}", lines)
+            file = f"{name}.links" if target == TARGET else f"{name}.{target}.links"
+            links.setdefault(name, {})[f"{SOURCE}-{target}"] = {"file": file}
+            write_lines(folder / file, (pharaoh(s.links) for s in sentences))
     for name in ("dev", "test"):
         trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
@@ -287,11 +299,13 @@ def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
 
 
 @cache
-def rules(variety: str = "far") -> dict[str, Any]:
-    """Return the rules in corpus.yaml of a variety of the language."""
-    far = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    near = far.pop("near")
-    return far if variety == "far" else far | near | {"chances": far["chances"] | near["chances"]}
+def rules(variety: str = "far", target: str = TARGET) -> dict[str, Any]:
+    """Return the rules in corpus.yaml of a variety of a target language."""
+    own = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    near, second = own.pop("near"), own.pop("second")
+    if variety == "near":
+        own |= near | {"chances": own["chances"] | near["chances"]}
+    return own if target == TARGET else own | second
 
 
 @cache
