@@ -81,6 +81,10 @@ decode: {engine: ctranslate2-int8}                  | 2 decode.engine   | comput
 decode: {compute_type: int8}                        | 2 decode.compute_type | engine: ctranslate2
 masking: {groups: 145}                              | 2 masking.groups  | 144
 speed: {batch_sizes: [129]}                         | 2 speed.sentences |
+many_pairs: {one_model: true}                       | 2 many_pairs.one_model | two pairs
+many_pairs: {temperature: 2}                        | 2 many_pairs.temperature | one_model
+many_pairs: {shares: [0.5]}                         | 2 many_pairs.shares | one_model
+many_pairs: {shares: [1.0]}                         | 2 many_pairs.shares[0] |
 savings: {batch_sizes: [1, 129]}                    | 2 savings.sentences |
 savings: {batch_sizes: []}                          | 2 savings.batch_sizes |
 savings: {compute_types: [int8]}                    | 2 savings.compute_types | float32

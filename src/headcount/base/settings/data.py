@@ -1,11 +1,12 @@
 """Settings of the steps from raw corpora to subwords, and codes of languages."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.functional_validators import AfterValidator
 
-from headcount.base.settings.section import LARGEST, Section
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, Faults, Section, each_once
 
 ASSUMED_WORDS = 30_000
 """Known words of a text whose vocabulary is not known yet."""
@@ -78,6 +79,27 @@ class BpeSettings(Section):
         """Assumed size of the vocabulary before text is read."""
         units = ASSUMED_WORDS if self.unit == "words" else self.merges
         return min(units, self.largest or units)
+
+
+class ManyPairsSettings(Section):
+    """One model for all pairs, and heads that matter to one pair or to several."""
+
+    one_model: bool = False
+    """Train one model for all pairs, with one vocabulary and the target language's mark, such as
+    `<2de>`, before every source sentence. Needs two pairs or more."""
+    temperature: float = Field(1.0, ge=1)
+    """T of `one_model`: a pair with n training pairs is drawn in proportion to n^(1/T), so that
+    every pair is used whole, and smaller pairs are repeated where T is above 1."""
+    shares: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], AfterValidator(each_once)] = []
+    """Shares of all heads, as in `[0.25, 0.5]`, that are masked by the ranking of every pair while
+    every pair is translated. Needs `one_model`, or an imported model as it is. Empty: none."""
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
+    """Random sets of heads that are masked for comparison, for every share."""
+    sentences: int | None = Field(None, ge=1)
+    """Sentences of the first test set that are translated for `shares`; without it all."""
+
+    def _faults(self) -> Faults:
+        yield "temperature: goes with one_model", self.temperature != 1 and not self.one_model
 
 
 SCORED_BY_EXTRA = ("ja", "ko")

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, ValidationInfo
 from pydantic.functional_validators import AfterValidator, field_validator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.data import BpeSettings, TextSettings
+from headcount.base.settings.data import BpeSettings, ManyPairsSettings, TextSettings
 from headcount.base.settings.decode import SavingsSettings, SpeedSettings, TranslateSettings
 from headcount.base.settings.heads import (
     AblationSettings,
@@ -89,6 +89,7 @@ class Experiment(Section):
     """Metrics beside BLEU, by names of one's own (keys below)."""
     importance: ImportanceSettings = ImportanceSettings()
     masking: MaskingSettings = MaskingSettings()
+    many_pairs: ManyPairsSettings = ManyPairsSettings()
     ablation: AblationSettings = AblationSettings()
     measures: MeasuresSettings = MeasuresSettings()
     gates: GatesSettings = GatesSettings()
@@ -141,6 +142,7 @@ class Experiment(Section):
         yield f"metrics: {taken}: expected other names than {', '.join(OWN)}", taken
         yield from self._run_faults()
         yield from self._import_faults()
+        yield from self._pair_faults()
 
     def _run_faults(self) -> Faults:
         trained = labels(self.runs)
@@ -173,6 +175,16 @@ class Experiment(Section):
         yield f"seeds: expected one; or {advice}", frozen and len(self.seeds) > 1
         yield f"runs: {trained}: the baseline is not trained; {advice}", frozen and trained
         yield "ablation.updates: nothing is trained", frozen and self.ablation.updates
+
+    def _pair_faults(self) -> Faults:
+        many, alone = self.many_pairs, len(self.pairs) < 2
+        one, imported = many.one_model, self.model.imported is not None
+        advice = "expected one_model: true, or an imported model that is not trained"
+        yield "many_pairs.one_model: expected two pairs or more", one and alone
+        yield "many_pairs.one_model: expected bpe.joint: true", one and not self.bpe.joint
+        yield "many_pairs.one_model: expected none beside model.imported", one and imported
+        yield f"many_pairs.shares: {advice}", many.shares and not (one or self.model.frozen)
+        yield "many_pairs.shares: expected two pairs or more", many.shares and alone
 
     @property
     def assumed_pieces(self) -> int:
