@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from headcount.heads.alignment import word_numbers
-from headcount.heads.head_measures import word_attention
+from headcount.heads.head_measures import word_attention, word_numbers
 
 
 def word_links(

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from plan.layout import alternatives
+from plan.layout import SHARED, alternatives
 from plan.plan import Plan
 
 from headcount.analysis.outputs import ON_REQUEST
@@ -64,7 +64,9 @@ def _pairs(plan: Plan) -> Mapping[str, list[str]]:
     pairs, corpora = plan.settings.pairs, plan.classifiers.corpora
     silver = plan.settings.alignment.links == "silver"
     return {
-        "bpe": [] if plan.imported.name else pairs,
+        "bpe": [] if plan.imported.name or plan.one_model else pairs,
+        "train": [SHARED] if plan.one_model else pairs,
+        "pair_run": pairs if plan.one_model else [],
         "segment": pairs if plan.imported.name else [],
         "speed": pairs if plan.pruning.timed() else [],
         "savings": pairs if plan.pruning.saving() else [],

@@ -17,6 +17,10 @@ from headcount.base.settings.sources import File
 Wildcards = Mapping[str, str]  # some of phase, pair, run and seed
 
 
+SHARED = "shared"
+"""Folder of the text and the trainings of one model for several pairs, beside those of pairs."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Folders of one experiment, and its files in the order of tables and figures."""

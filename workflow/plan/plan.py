@@ -20,6 +20,7 @@ from headcount.base.settings.corpora import (
 from headcount.base.settings.data import (
     SCORED_BY_EXTRA,
     LetterSettings,
+    MixtureSettings,
     SpellingSettings,
     two_letters,
 )
@@ -274,6 +275,18 @@ class Plan:
         """Return how the text is written, as flags of what cuts it."""
         kind = LetterSettings if self.imported.name else SpellingSettings
         return as_flags(self.settings.text, *kind.model_fields)
+
+    @property
+    def one_model(self) -> bool:
+        """True if all pairs share a model that is trained here."""
+        return self.settings.many_pairs.one_model
+
+    def mixture_flags(self) -> list[str]:
+        """Return the pairs that share a model, tokenised corpora among them, and their mixture."""
+        pairs = self.settings.pairs
+        tokenised = sorted({c for c, *_ in map(parse_pair, pairs) if self._is_tokenised(c)})
+        mix = as_flags(self.settings.many_pairs, *MixtureSettings.model_fields)
+        return ["--pairs", *pairs, "--pretokenised", *tokenised, *mix]
 
     def languages(self, w: Wildcards) -> list[str]:
         """Return a pair's two languages, as flags."""

@@ -3,19 +3,23 @@
 #        pruned runs, in <pruned>, too. <run>/metrics: scores of sentences by other metrics.
 
 
+TRAINED = model_in("<trained>") | {
+    "last": "<trained>/model/last.safetensors",
+    "out": "<trained>/run.json",
+    "curves": "<trained>/curves.csv",
+    "masks": "<trained>/masks.csv",
+    "slopes": "<trained>/slopes.csv",
+    "kept": [f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
+}
+
+
 rule train:
     """Train one model; its curve is in the log. Killed or stopped, it goes on from its last saved state."""
     input:
         bpe=multiext("<bpe>/", *TRAINING),
         pretrained=plan.imported.manifests,
     output:
-        **model_in("<trained>"),
-        last="<trained>/model/last.safetensors",
-        out="<trained>/run.json",
-        curves="<trained>/curves.csv",
-        masks="<trained>/masks.csv",
-        slopes="<trained>/slopes.csv",
-        kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
+        **TRAINED,
     priority: plan.pruning.urgency
     threads: needs.threads("train")
     resources:

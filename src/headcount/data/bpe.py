@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from headcount.data.vocabulary import SPECIALS, UNK, Vocabulary
 from headcount.data.words import (
     SEPARATOR,
     AnySegmenter,
+    Marks,
     Normalise,
     Tokeniser,
     protect,
@@ -105,12 +106,13 @@ class Segmenter(AnySegmenter):
         cutter: PieceCutter,
         words: Vocabulary,
         normalise: Normalise = str,
+        marks: Marks | None = None,
     ):
-        super().__init__(tokeniser.language, words, normalise)
+        super().__init__(tokeniser.language, words, normalise, marks or Marks())
         self._tokeniser, self._cutter = tokeniser, cutter
 
-    def pieces(self, line: str) -> list[str]:
-        """Return the pieces of a cleaned line, known to the model or not."""
+    def text_pieces(self, line: str) -> list[str]:
+        """Return the pieces of a cleaned line without its marks, known to the model or not."""
         return self._cutter.cut(self._tokeniser.split(self.normalise(line)))
 
     def begins(self, pieces: Sequence[str]) -> list[bool]:
@@ -123,7 +125,7 @@ class Segmenter(AnySegmenter):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the detokenised line of ids without padding, start or end."""
-        pieces = self.vocabulary.pieces(ids)
+        pieces = (p for p in self.vocabulary.pieces(ids) if p not in self.special)
         shown = (UNKNOWN if piece == SPECIALS[UNK] else piece for piece in pieces)
         return self._tokeniser.join(join_pieces(shown))
 
@@ -153,23 +155,41 @@ def segment_corpus(
         codes = [learn_codes(counts[0], merges)] * 2
     else:
         codes = [learn_codes(count, merges) for count in counts]
-    for side, name in enumerate(SIDES):
-        cutter = PieceCutter(codes[side], settings.unit)
-        write_text(folder / CODES[side], codes[side])
-        pieces: Counter[str] = Counter()
-        for word, count in counts[side].items():
-            for piece in cutter.cut([word]):
-                pieces[piece] += count
-        Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
-        for split, paths in (("train", train), ("dev", dev)):
-            lines = (references(line)[0] for line in clean_lines(paths[side]))
-            words = map(tokenisers[side].split, lines)
-            write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
+    cutters = [PieceCutter(of_side, settings.unit) for of_side in codes]
+    words = [known_pieces(*each, settings.largest) for each in zip(counts, cutters, strict=True)]
+    sides = tuple(map(Segmenter, tokenisers, cutters, words))
     learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(SIDES)}
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}
     about |= settings.model_dump() | {"merges_learnt": learnt} | spelling_facts(spelt)
-    write_json(folder / SEGMENTATION, about)
+    write_segmented(folder, {"train": train, "dev": dev}, sides, codes, about)
     return learnt
+
+
+def known_pieces(words: Counter[str], cutter: PieceCutter, largest: int | None) -> Vocabulary:
+    """Return the vocabulary of the `largest` most frequent pieces of words with their counts."""
+    pieces: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in cutter.cut([word]):
+            pieces[piece] += count
+    return Vocabulary.of(pieces, largest)
+
+
+def write_segmented(
+    folder: Path,
+    texts: Mapping[str, Sequence[Path]],
+    sides: Sequence[Segmenter],
+    codes: Sequence[str],
+    about: Mapping[str, Any],
+) -> None:
+    """Write the files of a pair: codes, vocabularies, cut texts by split, `segmentation.json`."""
+    for side, name in enumerate(SIDES):
+        write_text(folder / CODES[side], codes[side])
+        sides[side].vocabulary.save(folder / VOCABULARIES[side])
+        for split, paths in texts.items():
+            lines = (references(line)[0] for line in clean_lines(paths[side]))
+            cut = (" ".join(sides[side].pieces(line)) for line in lines)
+            write_lines(folder / f"{split}.{name}", cut)
+    write_json(folder / SEGMENTATION, about)
 
 
 def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
@@ -186,13 +206,13 @@ def _segmenter(
     side: int, about: dict[str, Any], codes: bytes, vocabulary: Vocabulary
 ) -> AnySegmenter:
     language = about[("src_lang", "tgt_lang")[side]]
+    marks = read_marks(about, side)
     if about["unit"] in (UNIT, TOKENIZER_UNIT):
         normalise = read_normaliser(about, _AS_READ)  # the model has a normal form of its own
-        marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, normalise)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unsegmented_scripts"])
     cutter = PieceCutter(codes.decode("utf-8"), about["unit"])
-    return Segmenter(tokeniser, cutter, vocabulary, read_normaliser(about, _SPELT))
+    return Segmenter(tokeniser, cutter, vocabulary, read_normaliser(about, _SPELT), marks)
 
 
 def read_segmentation(folder: Path) -> dict[str, Any]:

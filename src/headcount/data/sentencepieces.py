@@ -1,15 +1,14 @@
 """Pieces of running text by a model of SentencePiece or a tokenizer.json of the hub."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from headcount.base.errors import UserError, install, optional_package
 from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
-from headcount.data.words import AnySegmenter, Normalise, is_punctuation, protect, restore
+from headcount.data.words import AnySegmenter, Marks, Normalise, is_punctuation, protect, restore
 
 UNIT = "sentencepiece"
 """`unit` in segmentation.json of text that was cut by a SentencePiece model."""
@@ -26,27 +25,9 @@ Placed = tuple[str, int]
 """A piece, and the position in its line where it begins, in characters."""
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Pieces that a model needs around every sentence of a side, without the end."""
-
-    before: Sequence[str] = ()
-    after: Sequence[str] = ()
-    special: Sequence[str] = ()
-    """Names of pieces that are not text, all marks among them. No translation shows them."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """Added words, which are cut whole, each with the pattern that finds it in a line."""
-
-    def prefix(self, vocabulary: Vocabulary) -> list[int]:
-        """Return the ids that every sentence begins with."""
-        return vocabulary.ids(map(protect, self.before))
-
-
 def read_marks(about: dict[str, Any], side: int) -> Marks:
-    """Return the marks of a side from segmentation.json. Subwords of words have none."""
-    if about["unit"] not in (UNIT, TOKENIZER_UNIT):
-        return Marks()
-    return Marks(**about[MARKS][SIDES[side]])
+    """Return the marks of a side from segmentation.json, none where it has no marks."""
+    return Marks(**about.get(MARKS, {}).get(SIDES[side], {}))
 
 
 class RunningPieces(AnySegmenter):
@@ -62,23 +43,13 @@ class RunningPieces(AnySegmenter):
         join: Callable[[list[str]], str],
     ):
         """`cut` and `join` have the model's own names of pieces."""
-        super().__init__(language, words, normalise)
-        self.prefix = marks.prefix(words)
-        self.marks = list(map(protect, marks.before)), list(map(protect, marks.after))
+        super().__init__(language, words, normalise, marks)
         self._cut, self._join = cut, join
-        self.special = frozenset(map(protect, marks.special))
         self._apart = self.special.union(map(protect, marks.words))
 
-    @property
-    def marked(self) -> bool:
-        """True if sentences have marks, beside their end."""
-        return any(self.marks)
-
-    def pieces(self, line: str) -> list[str]:
-        """Return the pieces of a cleaned line with its marks, known to the model or not."""
-        before, after = self.marks
-        text = [piece for piece, _ in self.placed(line)]
-        return [*before, *text, *after] if text else []
+    def text_pieces(self, line: str) -> list[str]:
+        """Return the pieces of a cleaned line without its marks, known to the model or not."""
+        return [piece for piece, _ in self.placed(line)]
 
     def placed(self, line: str) -> list[Placed]:
         """Return the pieces of text, with positions in the normalised line where they begin."""
@@ -90,11 +61,6 @@ class RunningPieces(AnySegmenter):
         before = [True, *apart[:-1]][: len(pieces)]
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
         return [any(reasons) for reasons in zip(apart, before, spaced, strict=True)]
-
-    def word_count(self, pieces: Sequence[str]) -> int:
-        """Return the number of words of text, without special pieces."""
-        both = zip(self.begins(pieces), pieces, strict=True)
-        return sum(begins and piece not in self.special for begins, piece in both)
 
     def word(self, pieces: Sequence[str]) -> str:
         """Return the word of these pieces, or the name of a special piece."""

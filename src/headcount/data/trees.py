@@ -158,10 +158,8 @@ def align_trees(
     """Return the trees whose tokens the model can read, and counts of sentences and tokens.
 
     Pieces of running text belong to the token in which they begin. Raises UserError if no sentence
-    stays, and for a model whose sentences have marks.
+    stays.
     """
-    if isinstance(segmenter, RunningPieces) and segmenter.marked:
-        raise UserError("this model adds marks, which are no words; leave roles.trees out")
     dropped = Counter({f"dropped_{reason}": 0 for reason in UNFIT})
     aligned, example = [], ""
     for tree in trees:
@@ -188,7 +186,7 @@ def cut_tokens(
     """
     if isinstance(segmenter, RunningPieces):
         return _cut_running(tokens, segmenter, text or " ".join(tokens))
-    return [segmenter.pieces(clean(token)) for token in tokens]
+    return [segmenter.text_pieces(clean(token)) for token in tokens]
 
 
 def _cut_running(tokens: list[str], segmenter: RunningPieces, text: str) -> list[list[str]]:

@@ -3,7 +3,8 @@
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import pairwise
@@ -126,23 +127,49 @@ class Tokeniser:
         return _INNER_SPACE.sub("", line) if self._unspaced else line
 
 
+@dataclass(frozen=True)
+class Marks:
+    """Pieces that a model needs around every sentence of a side, without the end."""
+
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    special: Sequence[str] = ()
+    """Names of pieces that are not text, all marks among them. No translation shows them."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Added words, which are cut whole, each with the pattern that finds it in a line."""
+
+
+_UNMARKED = Marks()
+LANGUAGE = "<2"
+"""Begins the name of a target language's mark, as in `<2de>`."""
+
+
 class AnySegmenter:
     """One side of a pair: from a line of text to subword ids and back."""
 
-    prefix: Sequence[int] = ()
-    """Ids that every sentence begins with, such as the code of its language."""
-    special: frozenset[str] = frozenset()
-    """Pieces that are not text, such as codes of languages."""
-    marks: tuple[list[str], list[str]] = ([], [])
-    """Pieces before and after every sentence that are not text. The end is none of them."""
+    def __init__(
+        self, language: str, words: Vocabulary, normalise: Normalise, marks: Marks = _UNMARKED
+    ):
+        """`words`: the pieces of the model. `normalise` writes lines as the training text.
 
-    def __init__(self, language: str, words: Vocabulary, normalise: Normalise):
-        """`words`: the pieces of the model. `normalise` writes lines as the training text."""
+        `marks`: pieces around every sentence. `prefix` is the ids that every sentence begins with,
+        such as the code of its language, and `special` the pieces that are not text.
+        """
         self.language, self.vocabulary, self.normalise = language, words, normalise
+        self.marks = list(map(protect, marks.before)), list(map(protect, marks.after))
+        self.prefix = words.ids(self.marks[0])
+        self.special = frozenset(map(protect, marks.special))
+
+    def pieces(self, line: str) -> list[str]:
+        """Return the pieces of a cleaned line with its marks, known to the model or not."""
+        before, after = self.marks
+        text = self.text_pieces(line)
+        return [*before, *text, *after] if text else []
 
     def word_count(self, pieces: Sequence[str]) -> int:
-        """Return the number of words of pieces."""
-        return sum(self.begins(pieces))
+        """Return the number of words of text, without special pieces."""
+        both = zip(self.begins(pieces), pieces, strict=True)
+        return sum(begins and piece not in self.special for begins, piece in both)
 
     def words(self, pieces: Sequence[str]) -> list[tuple[str, int]]:
         """Return the words of pieces with their numbers of pieces.

@@ -4,7 +4,6 @@ A target word is linked to the source word with the largest weight. Weights are 
 pieces of a source word and averaged over the pieces of a target word first.
 """
 
-from collections.abc import Iterable
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from headcount.base.addresses import Head
 from headcount.data.batches import Batch
-from headcount.heads.head_measures import OUTSIDE
 from headcount.model.transformer import Transformer, watch_attention
 
 if TYPE_CHECKING:
@@ -33,12 +31,6 @@ def cross_weights(model: Transformer, batch: Batch) -> Tensor:
     with watch_attention(model.eval(), lambda *layer: layers.append(layer[-1]), ("dec_enc",)):
         model.decode(batch.tgt_in, model.encode(batch.src))
     return torch.cat(layers, 1)
-
-
-def word_numbers(lengths: Iterable[int], before: int, after: int) -> list[int]:
-    """Return the word of every piece, of words with these lengths, `OUTSIDE` around them."""
-    words = [word for word, length in enumerate(lengths) for _ in range(length)]
-    return [OUTSIDE] * before + words + [OUTSIDE] * after
 
 
 def best_heads(frame: "pd.DataFrame", k: int, layer: int | None = None) -> list[Head]:

@@ -4,7 +4,7 @@ Letters in shapes: b sentences, h heads of one layer, q query positions, k key p
 words of both. A head points at the key of its largest weight, or at none if several keys share it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +75,20 @@ def entropies(weights: Tensor) -> Tensor:
     return -logarithms.mul_(weights).sum(-1)
 
 
-def token_numbers(pieces: list[list[list[str]]]) -> Tensor:
-    """Return the word that each subword belongs to, [b, k], `OUTSIDE` for EOS and padding."""
-    rows = [[n for n, word in enumerate(words) for _ in word] + [OUTSIDE] for words in pieces]
+def token_numbers(pieces: list[list[list[str]]], before: int = 0, after: int = 0) -> Tensor:
+    """Return the word that each subword belongs to, [b, k], `OUTSIDE` for EOS and padding.
+
+    `before`, `after`: numbers of marks around every sentence, which are `OUTSIDE` as well.
+    """
+    rows = [word_numbers(map(len, words), before, after + 1) for words in pieces]
     width = max(map(len, rows))
     return torch.tensor([row + [OUTSIDE] * (width - len(row)) for row in rows])
+
+
+def word_numbers(lengths: Iterable[int], before: int, after: int) -> list[int]:
+    """Return the word of every piece, of words with these lengths, `OUTSIDE` around them."""
+    words = [word for word, length in enumerate(lengths) for _ in range(length)]
+    return [OUTSIDE] * before + words + [OUTSIDE] * after
 
 
 def word_attention(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:

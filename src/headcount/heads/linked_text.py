@@ -11,8 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from headcount.data.batches import ParallelText
 from headcount.data.word_links.links import LinkedPair
 from headcount.data.words import AnySegmenter, is_punctuation, restore
-from headcount.heads.alignment import word_numbers
-from headcount.heads.head_measures import OUTSIDE
+from headcount.heads.head_measures import OUTSIDE, word_numbers
 
 Words = list[list[int]]  # the word of every id of sentences
 

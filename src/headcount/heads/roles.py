@@ -7,7 +7,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ DIRECTIONS = ("to_dependent", "to_governor")
 SYNTAX_COLUMNS = (*COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits")
 SYNTAX_COLUMNS += ("baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits")
 _HITS = ("hits", "head_only", "baseline_only", "half_hits")  # what is counted by head
+Marked = tuple[Sequence[str], Sequence[str]]  # pieces before and after every sentence
 MAPS = 3
 LONGEST_MAP = 14
 """Sentences whose attention is kept, and the subwords they may have."""
@@ -72,7 +73,8 @@ def write_roles(
     scripts/trees.py. Raises UserError if the dev text is empty or the model has another vocabulary.
     """
     folder.check(pair)
-    words = pair.vocabularies()
+    words, segmenters = pair.vocabularies(), pair.segmenters()
+    marks = segmenters[0].marks
     text = pair.first_pairs("dev", settings.sentences)
     lines = filter(None, clean_lines(pair.texts("train")[0]))
     ids = np.fromiter((i for line in lines for i in words[0].ids(line.split(" "))), dtype=np.int64)
@@ -84,7 +86,7 @@ def write_roles(
     counts = counts.to(first_device(model))
     rare, limit = RareWords(model.grid, counts, settings), frequent_limit(counts, settings)
     copies = Copies(model.grid, counts, limit, _shared_pieces(*words).to(counts.device))
-    sides = zip(pair.segmenters(), (text.src, text.tgt), strict=True)
+    sides = zip(segmenters, (text.src, text.tgt), strict=True)
     sinks = Sinks(model.grid, [token_classes(*side) for side in sides], text.longest)
     sizes = {name: len(treebank) for name, treebank in treebanks.items()}
     budget, total = settings.batch_tokens, len(text) + sum(sizes.values())
@@ -95,8 +97,8 @@ def write_roles(
         add_up([confidence, positions, rare, copies, sinks], model, text, budget, bar.update)
         syntax = []
         for name, trees in treebanks.items():
-            accuracy = Syntax(model.grid, trees, settings.relations)
-            add_up([accuracy], model, sentences_of(trees, words[0]), budget, bar.update)
+            accuracy = Syntax(model.grid, trees, settings.relations, marks)
+            add_up([accuracy], model, sentences_of(trees, words[0], marks), budget, bar.update)
             syntax += accuracy.rows(heads, name)
     seconds = time.perf_counter() - begun
     values, parked = confidence.means() | rare.shares() | sinks.means(), sinks.parked()
@@ -151,8 +153,16 @@ class Syntax(AttentionMeasure):
 
     kinds = ("enc_self",)
 
-    def __init__(self, grid: HeadGrid, trees: list[AlignedTree], relations: list[str]):
+    def __init__(
+        self,
+        grid: HeadGrid,
+        trees: list[AlignedTree],
+        relations: list[str],
+        marks: Marked = ((), ()),
+    ):
+        """`marks`: pieces before and after every sentence."""
         super().__init__(grid)
+        self._around = [len(side) for side in marks]
         self._trees, self._offsets = trees, best_offsets(trees, relations)
         self._heads = sum(grid.counts["enc_self"])  # they stand first in flat order
         keys = [(relation, direction) for relation in self._offsets for direction in DIRECTIONS]
@@ -162,7 +172,7 @@ class Syntax(AttentionMeasure):
     def start(self, batch: Batch, views: dict[str, View]) -> None:
         """Find the trials of a batch. Heads are chosen on even sentences, judged on the others."""
         trees, device = [self._trees[n] for n in batch.indices], batch.src.device
-        self._numbers = token_numbers([tree.pieces for tree in trees]).to(device)
+        self._numbers = token_numbers([tree.pieces for tree in trees], *self._around).to(device)
         self._batch = {}
         width = max(len(tree.pieces) for tree in trees)
         for key, counts in self._counts.items():
@@ -224,7 +234,11 @@ def _trials(
     return trials
 
 
-def sentences_of(trees: Sequence[AlignedTree], words: Vocabulary) -> ParallelText:
-    """Return the sentences of a treebank, with empty targets."""
-    ids = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
+def sentences_of(
+    trees: Sequence[AlignedTree], words: Vocabulary, marks: Marked = ((), ())
+) -> ParallelText:
+    """Return the sentences of a treebank with their marks, and with empty targets."""
+    before, after = marks
+    sentences = ([*before, *chain.from_iterable(tree.pieces), *after] for tree in trees)
+    ids = list(map(words.ids, sentences))
     return ParallelText(ids, [[]] * len(ids))

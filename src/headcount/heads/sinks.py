@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from headcount.base.addresses import HeadGrid
 from headcount.data.batches import Batch, Ids
-from headcount.data.words import AnySegmenter
+from headcount.data.words import LANGUAGE, AnySegmenter
 from headcount.heads.head_measures import AttentionMeasure, Confidence, Positions, View
 
 CONTENT, SPECIAL, CODE, PUNCTUATION, PADDING = range(5)
@@ -35,7 +35,7 @@ def token_classes(segmenter: AnySegmenter, sentences: Iterable[Ids]) -> list[Ten
 def _class(segmenter: AnySegmenter, piece: str, mark: bool) -> int:
     """Return the class of a piece. Names such as `<s>` and `<mask>` belong to no language."""
     if piece in segmenter.special:
-        return SPECIAL if piece.startswith("<") else CODE
+        return SPECIAL if piece.startswith("<") and not piece.startswith(LANGUAGE) else CODE
     return PUNCTUATION if mark else CONTENT
 
 

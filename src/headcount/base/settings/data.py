@@ -81,15 +81,20 @@ class BpeSettings(Section):
         return min(units, self.largest or units)
 
 
-class ManyPairsSettings(Section):
+class MixtureSettings(Section):
+    """Mixture of the texts of several pairs."""
+
+    temperature: float = Field(1.0, ge=1)
+    """T of `one_model`: a pair with n training pairs has a share proportional to n^(1/T). T above 1
+    repeats smaller pairs; none is cut."""
+
+
+class ManyPairsSettings(MixtureSettings):
     """One model for all pairs, and heads that matter to one pair or to several."""
 
     one_model: bool = False
     """Train one model for all pairs, with one vocabulary and the target language's mark, such as
     `<2de>`, before every source sentence. Needs two pairs or more."""
-    temperature: float = Field(1.0, ge=1)
-    """T of `one_model`: a pair with n training pairs is drawn in proportion to n^(1/T), so that
-    every pair is used whole, and smaller pairs are repeated where T is above 1."""
     shares: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], AfterValidator(each_once)] = []
     """Shares of all heads, as in `[0.25, 0.5]`, that are masked by the ranking of every pair while
     every pair is translated. Needs `one_model`, or an imported model as it is. Empty: none."""

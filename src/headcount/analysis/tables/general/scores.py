@@ -38,7 +38,9 @@ def mean_scores(all_scores: FrameOf[all_scores], classifier_ablation: pd.DataFra
 
 def training_curves(curves: pd.DataFrame) -> pd.DataFrame:
     """Return the loss at every validation of every training."""
-    return curves
+    others = [name for name in curves if name != "pair"]
+    shared = curves.duplicated(others, keep=False)  # seconds of two trainings are never the same
+    return curves.assign(pair=curves["pair"].mask(shared, "all pairs")).drop_duplicates()
 
 
 def losses(frame: pd.DataFrame) -> pd.DataFrame:
