@@ -64,8 +64,8 @@ def compare(wanted: pd.DataFrame, translations: list[Path], references: list[Pat
         scores = dict(zip(keys, resampled, strict=True))
         for row in rows.itertuples():
             both = scores[row.reference_run, row.seed], [scores[row.run, row.seed]]
-            (found,) = judge_scores(*both, signature)
-            cells[row.Index] = found.delta, found.low, found.high, found.p_value, found.signature
+            (one,) = judge_scores(*both, signature)
+            cells[row.Index] = one.delta, one.low, one.high, one.p_value, one.signature
     differences = pd.DataFrame.from_dict(cells, orient="index", columns=DIFFERENCE)
     return wanted.join(differences.astype(dict.fromkeys(DIFFERENCE[:-1], float)))
 
