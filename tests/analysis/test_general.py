@@ -70,6 +70,13 @@ def test_mean_scores_are_nested():
     assert warning.startswith("b of") and "4.0%" in warning
 
 
+def test_a_training_that_pairs_share_is_drawn_once():
+    rows = [("a", "x", 1, 1.5), ("b", "x", 1, 1.5), ("a", "y", 1, 2.0), ("b", "y", 1, 2.5)]
+    curves = pd.DataFrame(rows, columns=["pair", "run", "seed", "seconds"])
+    found = module.training_curves(curves)[["pair", "run", "seconds"]].to_numpy().tolist()
+    assert found == [["all pairs", "x", 1.5], ["a", "y", 2.0], ["b", "y", 2.5]]
+
+
 def test_curves_are_means_while_all_seeds_train():
     """Seed 2 ends before the third validation. At the second, losses 2 and 4 have the mean 3."""
     columns = ["seed", "step", "dev_loss", "train_loss", "seconds"]

@@ -75,6 +75,9 @@ def test_a_generated_corpus_has_two_languages_and_three_splits(load):
 def test_gold_links_serve_both_directions_of_a_split_that_is_whole(load):
     made = load(OWN)["made"]
     assert made.linked("test", "en", "art") and made.linked("test", "art", "en")
+    assert corpora.test_sets(made, "en", "qaa") == [] and not made.linked("test", "en", "qaa")
+    two = load(changed(OWN, "{seed: 4} => {seed: 4, second_target: true}"))["made"]
+    assert corpora.test_sets(two, "en", "qaa") == ["test"] and two.linked("dev", "qaa", "en")
     drawn = "draw: {train: {pairs: 5}}"
     links = "draw: {t2: {pairs: 5}}\n  links: {t1: {zh-en: {file: l}}, t2: {zh-en: {file: l}}}"
     corpus = load(FILES.replace(drawn, links))["p"]

@@ -94,6 +94,15 @@ def test_words_of_punctuation_are_told_from_pieces_within_words():
     assert found.tolist() == [WORD, WORD, WORD, MARK, MARK, WORD, MARK, MARK]
 
 
+def test_the_mark_of_a_target_language_is_a_code():
+    words = Vocabulary([("<2de>", 1), ("<3", 1)])
+    marks = Marks(["<2de>"], special=["<2de>"])
+    cutter = PieceCutter("#version: 0.2\n")
+    cut = Segmenter(Tokeniser("en", True, "none"), cutter, words, marks=marks)
+    (found,) = token_classes(cut, [words.ids(["<2de>", "<3"])])
+    assert found.tolist() == [CODE, WORD]
+
+
 def test_codes_and_names_of_running_text_are_no_words():
     pieces = ["__de__", "<mask>", "▁ja", ",", "▁", "▁don", "'", "t"]
     words = Vocabulary([(piece, 1) for piece in pieces])

@@ -15,7 +15,7 @@ OF_FIRST = (
     *("prune/{}/gates-all-l0.3/seed1/bleu.json", "masking/{}/baseline/seed1/ablation.csv"),
 )
 JOBS = {"synthetic": 1, "text": 6, "shared_bpe": 1, "train": 2, "pair_run": 4, "translate": 5}
-JOBS |= {"bleu": 3, "importance": 2, "alignment": 2, "links": 4, "trees": 1, "roles": 1}
+JOBS |= {"bleu": 3, "importance": 2, "alignment": 2, "links": 2, "trees": 1, "roles": 1}
 JOBS |= {"gates": 1, "ablation": 1}
 
 

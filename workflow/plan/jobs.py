@@ -104,9 +104,10 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
 
 
 def on_request(plan: Plan) -> set[str]:
-    """Return the rules whose files are made only where somebody asks for them."""
+    """Return the rules whose files are made only where somebody asks for them, if at all."""
     silver = plan.settings.alignment.links == "silver"
-    return {"silver_pieces", "silver_alignment", *["silver_links"] * (not silver), *ON_REQUEST}
+    unasked = [*["silver_links"] * (not silver), *["shared_bpe"] * (not plan.one_model)]
+    return {"silver_pieces", "silver_alignment", *unasked, *ON_REQUEST}
 
 
 CODE: dict[str, Any] = {}

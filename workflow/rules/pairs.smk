@@ -15,9 +15,7 @@ rule shared_bpe:
         ],
     output:
         out_folders=[
-            f"{plan.layout.bpe(pair)}/{name}"
-            for pair in [*TOGETHER, *[SHARED] * plan.one_model]
-            for name in TRAINING
+            f"{plan.layout.bpe(pair)}/{name}" for pair in [*TOGETHER, SHARED] for name in TRAINING
         ],
     resources:
         **needs.text(),

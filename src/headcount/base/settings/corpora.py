@@ -75,9 +75,14 @@ class Corpus(Published):
     def languages(self) -> dict[str, list[str]]:
         """Languages of each split, in file order, then of splits that are held out."""
         if self.generator is not None:
-            return {split: ["en", *self.settings.targets] for split in ("train", "dev", "test")}
+            return {split: ["en", *self._targets] for split in ("train", "dev", "test")}
         given = {split: list(sides) for split, sides in self.splits.items()}
         return given | {split: given.get(h.of, []) for split, h in self.hold_out.items()}
+
+    @property
+    def _targets(self) -> list[str]:
+        """Target languages of a generator."""
+        return (self.settings or SyntheticSettings()).targets if self.generator else []
 
     def translates(self, split: str, src: str, tgt: str) -> bool:
         """Return whether a split has both languages, and the source in one wording only."""
@@ -88,8 +93,7 @@ class Corpus(Published):
 
     def linked(self, split: str, src: str, tgt: str) -> bool:
         """Return whether the words of a split have gold links, in either direction."""
-        generated = [f"en-{target}" for target in self.settings.targets] if self.generator else []
-        pairs = generated or self.links.get(split, ())
+        pairs = [f"en-{target}" for target in self._targets] or self.links.get(split, ())
         return split not in self.draw and not {f"{src}-{tgt}", f"{tgt}-{src}"}.isdisjoint(pairs)
 
     @property
