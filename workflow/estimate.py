@@ -31,7 +31,7 @@ SHARES = {
     "masking": 0.2, "untuned_masking": 0.05, "ablation": 0.4, "pruning_profile": 0.25,
     "unit_importance": 0.02, "mask_feed_forward": 0.2, "mask_layers": 0.1,
     "training_profile": 0.1, "speed": 0.1, "share_speed": 0.1, "importance_speed": 0.1,
-    "savings": 0.5,
+    "savings": 0.5, "pair_transfer": 0.2,
 }  # fmt: skip
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""
 

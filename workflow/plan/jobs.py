@@ -85,6 +85,7 @@ def _runs(plan: Plan) -> Mapping[str, list[str]]:
         "train": [] if unchanged else plan.runs,
         "imported_run": plan.runs if unchanged else [],
         "masking": plan.same_heads,
+        "pair_transfer": plan.transferred,
         "gates": plan.pruning.fine_tuned(),
         "gates_from_none": plan.pruning.gates_from(RANDOM_WEIGHTS),
         "scratch": named("scratch"),

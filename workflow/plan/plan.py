@@ -22,6 +22,7 @@ from headcount.base.settings.data import (
     LetterSettings,
     MixtureSettings,
     SpellingSettings,
+    TransferSettings,
     two_letters,
 )
 from headcount.base.settings.decode import DecodeSettings, SavingsSettings
@@ -118,13 +119,15 @@ class Plan:
         `same_heads` have as many heads as `model`. Of the runs whose heads are removed without
         further training, `measured` are measured in more ways, `timed` are timed with fewer and
         fewer heads, `profiled` are pruned at points of their training as well, and `cut` lose
-        feed-forward units and layers. Of `ranked_units` all units have their importance.
+        feed-forward units and layers. `transferred` are masked by the rankings of all pairs. Of
+        `ranked_units` all units have their importance.
         """
         settings, ablation = self.settings, self.settings.ablation
         self.runs = labels(settings.runs)
         self.same_heads = labels([run for run in settings.runs if run.attention_heads is None])
         self.pruned = labels(settings.pruned)
         self.ablated = ablation.runs
+        self.transferred = self.runs if settings.many_pairs.shares else []
         self.measured = self.ablated if ablation.measures else []
         self.timed = self.ablated if settings.speed.batch_sizes else []
         self.profiled = self.ablated if ablation.updates else []
@@ -223,6 +226,16 @@ class Plan:
         """Return the masking section as flags, with the pair's own test sets."""
         tests = {"test_sets": self.masking_tests(w)}
         return as_flags(self.settings.masking.model_copy(update=tests))
+
+    def importance_of_pairs(self, w: Wildcards) -> list[str]:
+        """Return the head importance of a run and seed for every pair."""
+        folders = (self.layout.run("heads", p, w["run"], w["seed"]) for p in self.settings.pairs)
+        return [f"{folder}/importance.csv" for folder in folders]
+
+    def transfer_flags(self, w: Wildcards) -> list[str]:
+        """Return the masks that are compared between pairs, the pairs, and the test set."""
+        flags = as_flags(self.settings.many_pairs, *TransferSettings.model_fields)
+        return [*flags, "--pairs", *self.settings.pairs, "--tests", self.first_test(w)]
 
     def untuned_flags(self, w: Wildcards) -> list[str]:
         """Return the masking flags, and the gates runs that decide how many heads to mask."""

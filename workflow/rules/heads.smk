@@ -1,7 +1,8 @@
 # Needs: models in <trained>, <text> and <bpe>.
 # Makes: <heads>/relevance.csv; <heads>/importance.csv, which ranks the model's heads;
 #        units.csv beside it, which ranks all its units, for pruned runs and `ablation.units`;
-#        <masking>/headmask.csv, BLEU with heads masked.
+#        <masking>/headmask.csv, BLEU with heads masked; pair_transfer.csv beside it, by the rankings
+#        of all pairs, if `many_pairs.shares` asks.
 
 
 rule relevance:
@@ -65,3 +66,18 @@ rule masking:
         more=lambda w: [*plan.own_search(), *plan.metrics.masked_flags()],
     shell:
         RUN
+
+
+use rule masking as pair_transfer with:
+    """Translate one pair with heads masked by the rankings of all pairs that share the model."""
+    input:
+        **model_in("<trained>"),
+        bpe=multiext("<bpe>/", *SEGMENTERS),
+        text=each("<text>/{test}.{side}", test=plan.first_test, side=SIDES),
+        importance=plan.importance_of_pairs,
+    output:
+        **result("<masking>/pair_transfer"),
+        metrics=plan.metrics.masked("<masking>/pair_transfer"),
+    params:
+        given=given("model/", "bpe/", "text/", "seed", "importance", "out"),
+        settings=plan.transfer_flags,

@@ -96,12 +96,9 @@ class MixtureSettings(Section):
     repeats smaller pairs; none is cut."""
 
 
-class ManyPairsSettings(MixtureSettings):
-    """One model for all pairs, and heads that matter to one pair or to several."""
+class TransferSettings(Section):
+    """Heads that are masked by the rankings of other pairs."""
 
-    one_model: bool = False
-    """Train one model for all pairs, with one vocabulary and the target language's mark, such as
-    `<2de>`, before every source sentence. Needs two pairs or more."""
     shares: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], AfterValidator(each_once)] = []
     """Shares of all heads, as in `[0.25, 0.5]`, that are masked by the ranking of every pair while
     every pair is translated. Needs `one_model`, or an imported model as it is. Empty: none."""
@@ -109,6 +106,14 @@ class ManyPairsSettings(MixtureSettings):
     """Random sets of heads that are masked for comparison, for every share."""
     sentences: int | None = Field(None, ge=1)
     """Sentences of the first test set that are translated for `shares`; without it all."""
+
+
+class ManyPairsSettings(MixtureSettings, TransferSettings):
+    """One model for all pairs, and heads that matter to one pair or to several."""
+
+    one_model: bool = False
+    """Train one model for all pairs, with one vocabulary and the target language's mark, such as
+    `<2de>`, before every source sentence. Needs two pairs or more."""
 
     def _faults(self) -> Faults:
         yield "temperature: goes with one_model", self.temperature != 1 and not self.one_model
