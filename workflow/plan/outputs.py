@@ -141,4 +141,5 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "measured": plan.measured,
         "profiled": plan.profiled,
         "cut": plan.cut,
+        "transferred": plan.transferred,
     }

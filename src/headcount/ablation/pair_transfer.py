@@ -28,8 +28,8 @@ def write_transfer(
 ) -> None:
     """Write BLEU with the least important heads of every pair masked, see `write_points`.
 
-    `importance`: importance.csv of the model by pair. `seed`: of the random heads. Raises UserError,
-    before anything is translated, if importance was measured on another model.
+    `importance`: importance.csv of the model by pair. `seed`: of the random heads. Raises
+    UserError, before anything is translated, if importance was measured on another model.
     """
     masked = inputs.load()
     values = {

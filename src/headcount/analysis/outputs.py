@@ -166,6 +166,7 @@ _SECTIONS = {
     "voita_roles": _MODEL | {"roles": RolesSettings, "lrp": LrpSettings},
     "voita_pruning": _MODEL | {"gates": GatesSettings, "savings": SavingsSettings},
     "michel": _MODEL | {"ablation": AblationSettings, "importance": RerankSettings},
+    "pairs": _IMPORTANCE,
     "atlas": _IMPORTANCE | {"roles": RolesSettings},
 }
 # Heading and section of the report by chapter.
@@ -175,6 +176,7 @@ _CHAPTERS = {
     "voita_roles": ("Voita et al.: the roles of heads", "functions"),
     "voita_pruning": ("Voita et al.: pruning heads by gates", "gates"),
     "michel": ("Sixteen heads: heads removed from trained models", "removal"),
+    "pairs": ("Several pairs, one model", "pairs"),
     "atlas": ("Head atlas", "functions"),
     "silver_agreement": ("Silver links against gold links", "functions"),
     "michel_classifiers": ("Sixteen heads: heads removed from classifiers", "removal"),
