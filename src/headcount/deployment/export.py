@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import torch
@@ -14,6 +15,7 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import check_apart, check_replaceable, read_json, whole_folder, write_json
 from headcount.base.folders import SEGMENTERS
+from headcount.deployment.pieces import used_ids, with_ids, write_pieces
 from headcount.model.removal import order_heads, remove_units
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.model.units import with_grid
@@ -34,6 +36,7 @@ class Deployed:
     originals: list[Head]  # of its heads in flat order: their addresses in the first model
     source: ModelFolder
     pair: PairFolder  # its subwords
+    cut: TemporaryDirectory | None = None  # folder of these, if the vocabularies are cut
 
     @classmethod
     def open(
@@ -59,6 +62,18 @@ class Deployed:
         smaller = remove_units(whole, torch.from_numpy(kept))
         heads = [self.originals[place] for place in whole.grid.heads_left(kept)]
         return replace(self, model=smaller, originals=heads)
+
+    def with_pieces_of(self, *texts: str | Path) -> Self:
+        """Return the model with a vocabulary of these texts' pieces, special pieces and marks.
+
+        Other pieces become unknown, so give as much text as you have.
+        """
+        used = [used_ids(side, map(Path, texts)) for side in self.pair.segmenters()]
+        if self.model.own_src_embedding is None:
+            used = [used[0] | used[1]] * 2
+        kept, cut = [sorted(ids) for ids in used], TemporaryDirectory()
+        pair = write_pieces(self.pair, kept, Path(cut.name))
+        return replace(self, model=with_ids(self.model, kept), pair=pair, cut=cut)
 
     def place(self, original: Head) -> Head:
         """Return the address here of a head of the original model. Raises UserError if it lacks."""
@@ -92,6 +107,7 @@ class Deployed:
         """Return facts for its model.json beside its shape: its heads, and facts of its source."""
         source = self.source.facts()
         facts = {key: value for key, value in source.items() if key not in _OWN_FACTS}
+        facts |= self.pair.subwords()
         facts["parameters"] = parameter_count(self.model)
         grid = self.model.settings.grid
         if "kept_heads" in source or grid.size < self.source.settings.grid.size:

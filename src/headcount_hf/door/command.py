@@ -26,7 +26,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount_hf.door.opening import OPENED, open_any, use_machine
 from headcount_hf.export.aligned import Aligned
 from headcount_hf.export.ctranslate2_search import open_search
-from headcount_hf.export.export import FORMS, check_export, export_model
+from headcount_hf.export.export import CUT, FORMS, check_export, export_model
 from headcount_hf.hooks.opened import is_hooked
 
 
@@ -77,10 +77,14 @@ def export(args: Flags, decode: DecodeSettings) -> None:
         model = open_any(args, decode, Path(work))
         aligned = Aligned.read(args.alignment) if args.alignment else None
         if not isinstance(model, Model):
+            if args.cut_vocabulary:
+                raise UserError(f"{args.model}: --cut-vocabulary needs a model that is imported")
             heads = aligned.heads if aligned else ()
             return print(model.without(args.mask).export(args.out, args.to, alignment=heads))
         theirs = args.model if is_hooked(args.model) and args.to == "huggingface" else None
         deployed = model.without(args.mask) if args.mask else model
+        if args.cut_vocabulary:
+            deployed = deployed.with_pieces_of(*args.cut_vocabulary)
         check = partial(check_export, deployed, text=args.check, settings=decode)
         given = deployed, args.to, args.pretrained or theirs, args.out, args.origin(decode=None)
         print(export_model(*given, check if args.check else None, aligned))
@@ -131,7 +135,7 @@ COMMANDS: dict[str, SubCommand] = {
         *OPENED, "--mask",
         flag("--to", "format of the model", choices=FORMS, default="ctranslate2"),
         path("[--pretrained]", "imported model, whose family and tokenizer are kept"),
-        path("[--check]", "text to translate in both ways, a line each"),
+        path("[--check]", "text to translate in both ways, a line each"), CUT,
         flag("--alignment", "heads that align, such as dec_enc.1.3", nargs="+", default=[]),
     ), folder="folder to write"),
     "align": SubCommand(align, (

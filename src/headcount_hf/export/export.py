@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from headcount.base.command import path
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.base.settings.decode import DecodeSettings
@@ -31,6 +32,13 @@ from headcount_hf.export.measured import open_exported
 from headcount_hf.pretrained.imports import their_words
 
 FORMS = ("headcount", "ctranslate2", "huggingface")
+CUT = path(
+    "--cut-vocabulary",
+    "texts whose pieces are kept, with special pieces and marks; all others become unknown",
+    nargs="+",
+    default=[],
+)
+"""Flag of commands that export."""
 NATS = 1e-3  # largest difference of a token's log-probability between two programs in fp32
 
 
@@ -126,6 +134,11 @@ def export_model(
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {to!r}")
     if pretrained and to != "huggingface":
         raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {to}")
+    if pretrained and what.cut:
+        raise UserError(
+            "--cut-vocabulary: expected without --pretrained, whose tokenizer has all pieces; "
+            "use --to ctranslate2, or --to huggingface alone"
+        )
     if aligned and to == "headcount":
         raise UserError("alignment: expected with ctranslate2 or huggingface, found headcount")
     what = what.on_cpu()
