@@ -235,6 +235,11 @@ CASES = {
     # The two most relevant heads: one has a function, one is of the two most confident.
     "VB-03": ({"roles": ROLES}, {"known": 0.5, "confidence": 0.5}),
     "VB-04": ({"sweeps": frame(**GATES)}, {"": -1}),
+    "KI-01": ({"shared_heads": frame(run="r", **around([0.5, 1.0]))}, {"": 0.75}),
+    "KI-02": ({"ranks_of_pairs": frame(run="r", **around([0.5, 0.7]))}, {"": 0.6}),
+    # Between shares of a quarter and a half, a third is a third of the way.
+    "KI-03": ({"pruned_for_all": frame(run="r", test_set="t", share=[0.25, 0.5],
+                                       **around([-0.3, -0.9]))}, {"": -0.3 - 0.6 * 0.3332}),
     "X-01": ({"agreement": AGREEMENT}, {"importance and relevance": 0.5}),
     "X-02": ({"contenders": frame(contender="ranked", gates_run=["g1", "g2"], heads_left=[26, 12],
                                   run="r", **around([-1.0, 0.4])), "sweeps": frame(**GATES)},
@@ -308,7 +313,7 @@ def test_every_claim_has_what_it_refers_to_and_values_of_its_paper():
         assert claim.test.above is not None or claim.test.below is not None, name
         assert bool(printed_line(name)) == bool(claim.printed) and arguments is not None
         assert claims_page().count(f"**{name}**") == 1
-    assert len(known.claims) == 65 and set(CASES) == set(known.claims)
+    assert len(known.claims) == 68 and set(CASES) == set(known.claims)
     # HM-06: the mean of Zh–En over its test sets counts once beside the six other directions.
     assert printed_line("VO-22") == "BLEU gained, from and to: 0.2, 0.6"
     assert printed_line("VO-17") == "drawn, without numbers: figure 9"

@@ -189,8 +189,8 @@ class Model(Deployed, Measured):
         return [*self.source.files, *self.pair.files()]
 
     def _weights(self) -> str:
-        """Return the checksum of the model's file, or of the weights if heads were removed."""
-        same = self.settings == self.source.settings
+        """Return the checksum of the model's file, or of weights without units or pieces."""
+        same = self.settings == self.source.settings and not self.cut
         return sha256(*self.source.weight_files) if same else super()._weights()
 
     _has_roles = True

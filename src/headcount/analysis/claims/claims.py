@@ -25,6 +25,7 @@ PAPERS = {
     "MI": "Michel et al. 2019",
     "VO": "Voita et al. 2019",
     "VB": "Libovický 2019, a blog on Voita et al.",
+    "KI": "Kim et al. 2021, arXiv 2105.14940",
     "X": "across papers",
 }
 _PUBLISHED = {"HM": headmask.PAPER, "MI": michel.PAPER, "VO": voita.PAPER, "VB": voita.PAPER}

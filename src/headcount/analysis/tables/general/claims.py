@@ -7,7 +7,7 @@ from headcount.analysis.claims.phenomena import phenomena_table
 from headcount.analysis.claims.table import claims_table
 from headcount.analysis.frames import Data
 
-KINDS = ("outputs", "trained_runs", "masking", "positions", "role_facts")
+KINDS = ("outputs", "trained_runs", "masking", "positions", "role_facts", "pair_transfer")
 
 
 def claims(data: Data) -> pd.DataFrame:
