@@ -41,9 +41,9 @@ def test_f56_the_readme_begins_with_two_lines_that_install_from_the_locks():
 
 def test_one_version_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
-    first = re.search(r"^## \[([0-9.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert first[1] == version
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    first = re.search(r"^## ([0-9.]+) \(([0-9-]+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert first.groups() == (version, str(cited["date-released"])) == (cited["version"], first[2])
 
 
 def test_git_follows_no_result():
