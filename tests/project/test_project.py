@@ -53,6 +53,13 @@ def test_git_follows_no_result():
     assert found.split() == ["data/README.md", "results/README.md"]
 
 
+def test_every_corpus_has_a_line_on_its_licence():
+    corpora = yaml.safe_load((ROOT / "config/corpora.yaml").read_text())
+    text = (ROOT / "docs/reference/data.md").read_text().partition("\n## Licences\n")[2]
+    named = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
+    assert corpora and {name for name in corpora if f"`{name}`" not in named} == set()
+
+
 @pytest.fixture
 def reference(monkeypatch):
     return load(monkeypatch, "pages")
