@@ -147,7 +147,8 @@ def test_heads_says_the_time_and_what_may_go(folder, monkeypatch, capsys, tmp_pa
     importance = pd.read_csv(tmp_path / "out/importance.csv").query("statistic == 'importance'")
     best = importance.nlargest(1, "value").iloc[0]
     assert lines[2].split()[0] == f"{best.kind}.{best.layer}.{best['head']}"
-    assert (tmp_path / "out/report.html").exists() and "Heads that align best: dec_enc" in said
+    assert "<title>Heads of ours" in (tmp_path / "out/report.html").read_text()
+    assert "Heads that align best: dec_enc" in said
     assert call(monkeypatch, *words) == 0
     again = capsys.readouterr().out.splitlines()
     assert "all is measured" in again[0] and again[1:] == lines

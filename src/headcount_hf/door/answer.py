@@ -26,8 +26,12 @@ def measure_heads(
     out: Path,
     links: Sequence[str] | None,
     sentences: int,
+    name: str,
 ) -> None:
-    """Measure heads, write the report, and print the answer. The time is printed first."""
+    """Measure heads, write the report, and print the answer. The time is printed first.
+
+    `name`: of the model, for the title.
+    """
     kind = "given" if links is not None else "silver"
     without = ""
     try:
@@ -38,7 +42,7 @@ def measure_heads(
     print(f"{_time(run)}{without}", flush=True)
     run.measure()
     print("Writing the report ...", flush=True)
-    page = run.write_pages()
+    page = run.write_pages(f"Heads of {name}")
     print(answer(run, model, out), f"Report: {page}", f"Atlas: {out / 'atlas.html'}", sep="\n")
 
 

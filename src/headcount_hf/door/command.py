@@ -41,8 +41,9 @@ def heads(args: Flags, compute: Compute) -> None:
     texts = read_clean(args.source), read_clean(args.reference)
     check_pairs(*texts)  # before a model is imported
     links = None if args.links is None else list(clean_lines(args.links))
-    model = open_any(args, compute, args.out)
-    measure_heads(model, texts, (args.source, args.reference), args.out, links, args.sentences)
+    model, name = open_any(args, compute, args.out), args.model.resolve().name
+    paths = args.source, args.reference
+    measure_heads(model, texts, paths, args.out, links, args.sentences, name)
 
 
 def prune(args: Flags, compute: Compute) -> None:
