@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
+import yaml
 from engines.phases import planned_jobs
 from machine import gpus, parameters
 from plan.plan import Plan
@@ -23,14 +24,7 @@ from snakemake_logger_plugin_headcount.display import spoken
 START = 4.0
 """Seconds of a job beside its work."""
 
-SHARES = {
-    "translate": 0.03, "relevance": 0.05, "roles": 0.03, "pruned_roles": 0.05, "alignment": 0.05,
-    "pruned_alignment": 0.05, "importance": 0.02, "loss_change": 0.12, "more_measures": 0.2,
-    "masking": 0.2, "untuned_masking": 0.05, "ablation": 0.4, "pruning_profile": 0.25,
-    "unit_importance": 0.02, "mask_feed_forward": 0.2, "mask_layers": 0.1,
-    "training_profile": 0.1, "speed": 0.1, "share_speed": 0.1, "importance_speed": 0.1,
-    "savings": 0.5, "pair_transfer": 0.2,
-}  # fmt: skip
+SHARES: dict[str, float] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 """Work of one job as a share of a baseline's training: middle values of archived experiments."""
 
 TRAININGS = ("train", "gates", "scratch", "fine_tune", "subset")

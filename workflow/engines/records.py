@@ -101,8 +101,7 @@ def is_as_noted(path: str) -> bool:
 
 def content(path: str) -> str:
     """Return the SHA-256 of a file. It is read only if it may have changed since it was noted."""
-    known = _read(path)
-    return known["sha256"] if known.get("stamp") == _stamp(path) else sha256(Path(path))
+    return _read(path)["sha256"] if is_untouched(path) else sha256(Path(path))
 
 
 def own_content(path: str) -> str:

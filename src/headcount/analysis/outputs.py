@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from headcount.analysis import read_beside
 from headcount.analysis.inputs import BLEU, without_groups
 from headcount.base.settings.decode import SavingsSettings
 from headcount.base.settings.heads import (
@@ -169,20 +170,7 @@ _SECTIONS = {
     "pairs": _IMPORTANCE,
     "atlas": _IMPORTANCE | {"roles": RolesSettings},
 }
-# Heading and section of the report by chapter.
-_CHAPTERS = {
-    "general": ("Corpora, scores and training", "training"),
-    "headmask": ("HeadMask: training with masked heads", "headmask"),
-    "voita_roles": ("Voita et al.: the roles of heads", "functions"),
-    "voita_pruning": ("Voita et al.: pruning heads by gates", "gates"),
-    "michel": ("Sixteen heads: heads removed from trained models", "removal"),
-    "pairs": ("Several pairs, one model", "pairs"),
-    "atlas": ("Head atlas", "functions"),
-    "silver_agreement": ("Silver links against gold links", "functions"),
-    "michel_classifiers": ("Sixteen heads: heads removed from classifiers", "removal"),
-    "claims": ("Claims of the papers", "claims"),
-    "cost": ("Time and memory of jobs", "speed"),
-}
+_CHAPTERS = read_beside(__file__, dict[str, list[str]])  # heading and section of the report
 
 ON_REQUEST = {"silver_agreement"}
 """Chapters that are made only where somebody names them, and that no report shows."""

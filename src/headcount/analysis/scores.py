@@ -88,10 +88,7 @@ def _found(texts: dict[tuple, Path], key: tuple) -> Path:
 
 
 def with_baseline(scores: Facts, translations: list[Path], references: list[Path]) -> pd.DataFrame:
-    """Return the main score of every run and its difference to the baseline of the same seed.
-
-    Differences are missing for the baseline, and for runs without a baseline on the test set.
-    """
+    """Return the main score of every run and its difference to the baseline of the same seed."""
     table, tests = main_scores(scores), ["pair", "seed", "test_set"]
     base = table["run"] == BASE
     wanted = table.loc[~base, ["run", *tests]].merge(table.loc[base, tests], on=tests)

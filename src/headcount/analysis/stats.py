@@ -111,10 +111,7 @@ def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Return p values corrected for several tests by Holm's method.
-
-    Source: Holm 1979: the k-th smallest of n times n − k + 1, never below the one before.
-    """
+    """Return p values corrected for several tests by Holm's method (1979)."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * (values.size - np.arange(values.size))

@@ -56,10 +56,7 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded sentence pairs on one device. b sentences, k source and q target positions.
-
-    The lists are on the host, so that reading them does not wait for a GPU.
-    """
+    """Padded sentence pairs on one device: b sentences, k source and q target positions."""
 
     indices: list[int]  # numbers of the pairs in the text
     src_lengths: list[int]  # of each pair, with EOS

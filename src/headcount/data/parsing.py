@@ -26,10 +26,7 @@ _REMEDY = f"{install('parse')}, or name a treebank that exists under roles.trees
 def parse_text(
     source: Path, tokeniser: Tokeniser, models: Path, out: Path, origin: dict[str, Any]
 ) -> None:
-    """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
-
-    Missing models are fetched into `models`, whose checksums are in the JSON beside `out`.
-    """
+    """Write the predicted tree of every line of a text that has a word, as CoNLL-U."""
     parser = load_parser(tokeniser.language, models)
     normalise = normaliser(SpellingSettings())
     texts = [(n, normalise(line)) for n, line in enumerate(read_clean(source), 1) if line]

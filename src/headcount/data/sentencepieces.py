@@ -94,10 +94,7 @@ def make_pieces(
     marks: Marks,
     normalise: Normalise = str,
 ) -> RunningPieces:
-    """Return the cutter of running text by the content of a model's file, of this `unit`.
-
-    `words`: the pieces of the model. `normalise` writes lines as the training text.
-    """
+    """Return the cutter of running text by the content of a model's file, of this `unit`."""
     cut, join = (_sentencepiece if unit == UNIT else _tokenizer)(model, marks)
     return RunningPieces(language, words, marks, normalise, cut, join)
 

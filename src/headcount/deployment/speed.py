@@ -126,10 +126,7 @@ def measure(
 def time_in_turns(
     contestants: Sequence[Sequence[Work]], repeats: int, device: str = "cpu"
 ) -> Iterator[tuple[Any, int, Any, float]]:
-    """Time the works of contestants, who take turns, after a round that only warms up.
-
-    Yield a work's name, number of the round, result and seconds, with the end of a GPU's work.
-    """
+    """Yield name, round, result and seconds of works of contestants, who take turns."""
     for repeat, works in take_turns(contestants, repeats, warm_up=1):
         for name, work in works:
             start = time.perf_counter()

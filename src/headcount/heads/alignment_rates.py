@@ -115,10 +115,7 @@ def write_alignment(
     settings: AlignmentSettings,
     origins: list[dict[str, Any]],
 ) -> None:
-    """Write alignment.csv and alignment.json of models into the folders `outs`.
-
-    Heads of a pruned model have their addresses in the original.
-    """
+    """Write alignment.csv and alignment.json of models into the folders `outs`."""
     pairs = list(filter(_fits, read_linked(links, settings.sentences)))
     if len(pairs) < 2 or not any(one.possible for one in pairs):
         raise UserError(f"{links}: expected two sentences or more with links; check the links file")

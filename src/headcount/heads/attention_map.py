@@ -36,10 +36,7 @@ def write_attention(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`.
-
-    `texts` are source sentences, one a line, and their translations, or None for greedy ones.
-    """
+    """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`."""
     folder.check(pair)
     src, tgt = pair.segmenters()
     model = folder.load(settings.device)

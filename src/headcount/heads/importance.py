@@ -70,8 +70,6 @@ def batch_importance(
 ) -> BatchImportance:
     """Return the importance of every head for one batch, nats per sentence, without dropout.
 
-    Mode, weights and gradients of the model and the random state stay as they were.
-
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
     total, slopes, loss = _by_unit(model, batch, unit, smoothing, precision)
@@ -197,10 +195,8 @@ def integrated_gradients(
 ) -> np.ndarray:
     """Return −∫₀¹ E[∂L(x; ξ = α · 1)/∂ξ_h] dα of every head, [heads], in nats per sentence.
 
-    The integral is a sum over the midpoints of `points` equal parts. Up to the error of this sum,
-    the values add up to the loss without any head minus the loss with all.
-
-    Source: Sundararajan et al. 2017, section 3, with multipliers in place of input features.
+    The integral is a sum over the midpoints of `points` equal parts. Source: Sundararajan et al.
+    2017, section 3, with multipliers in place of input features.
     """
     total = np.zeros(model.grid.size)
     for batch in in_order(text, settings.batch_tokens, first_device(model)):

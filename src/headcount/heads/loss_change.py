@@ -40,9 +40,7 @@ def measure_loss_change(
 ) -> np.ndarray:
     """Return the change of the loss without each head alone, [2, heads], nats per sentence.
 
-    Row 0 is the mean over sentences of |L(x) without the head − L(x)|. Row 1 is the mean of the
-    difference itself: above 0, the loss is higher without the head.
-
+    Row 0 is the mean over sentences of its size, row 1 of the change: above 0, the loss rises.
     Source: Michel et al. 2019, section 4.1, approximate this change by importance.
     """
     total = np.zeros((2, model.grid.size))
@@ -103,9 +101,8 @@ def shapley_by_order(
 ) -> np.ndarray:
     """Return the rise of the loss as each head is masked, [orders, heads], nats per sentence.
 
-    The mean over orders estimates the Shapley value: above 0 the head lowers the loss.
-
-    Source: Held and Yang 2023, section 3. Sampling: Ghorbani and Zou 2019, algorithm 1.
+    Their mean is the Shapley value (Held and Yang 2023, section 3; Ghorbani and Zou 2019, algorithm
+    1).
     """
     whole, none = loss.whole_and_none()
     rows = []

@@ -19,10 +19,7 @@ LIMIT = 0.5
 
 
 def token_classes(segmenter: AnySegmenter, sentences: Iterable[Ids]) -> list[Tensor]:
-    """Return the class of every token, without start and end. Unknown pieces are content.
-
-    mBART's codes take the places of start and end, which are special tokens here.
-    """
+    """Return the class of every token, without start and end (mBART: without codes)."""
     rows = []
     for ids in sentences:
         pieces = segmenter.vocabulary.pieces(ids)

@@ -41,10 +41,7 @@ _DECODE = DecodeSettings()
 
 
 def load(folder: str | Path, subwords: str | Path | None = None, device: str = "auto") -> "Model":
-    """Return the model in a folder that training, removing or `Model.save` wrote.
-
-    `subwords`: folder of the segmented pair, if the model's folder has none.
-    """
+    """Return the model in a folder that training, removing or `Model.save` wrote."""
     source = ModelFolder(Path(folder))
     pair = source.pair(subwords and Path(subwords))
     return Model.open(source, pair, device=device)

@@ -13,20 +13,11 @@ from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.runs import write_run
 from headcount.base.settings.training_runs import BASELINE
 
-_FILES = {
-    "importance": ["importance.csv"],
-    "importance_facts": ["importance.json"],
-    "measures": ["importance.csv", "attention.csv"],
-    "removal": ["removal.csv"],
-    "alignment": ["alignment.csv"],
-    "attention": ["attention.csv"],
-    "positions": ["positions.csv"],
-    "syntax": ["syntax.csv"],
-    "sentence_maps": ["sentences.jsonl"],
-    "trained_runs": ["run.json"],
-}
-"""Files of one model by their kind in `analysis/inputs.yaml`."""
-MEASURES = frozenset().union(*_FILES.values()) - {"run.json"}
+_KINDS = ("importance", "importance_facts", "removal", "attention", "positions", "syntax")
+_KINDS += ("sentence_maps", "trained_runs")  # of `analysis/inputs.yaml`, which one model has
+_OTHERS = {"measures": ("importance.csv", "attention.csv"), "alignment": ("alignment.csv",)}
+MEASURES = [f"{name}.csv" for name in ("importance", "removal", "attention", "positions", "syntax")]
+MEASURES += ["importance.json", "sentences.jsonl", "alignment.csv"]
 """Names of the files of measures."""
 _LEFT_OUT = ("claims", "cost")  # chapters about experiments
 _EXTRA = "run: pip install 'headcount[report]'"
@@ -39,6 +30,7 @@ def write_pages(
     require_packages()
     from headcount.analysis.build import write_outputs
     from headcount.analysis.frames import Data
+    from headcount.analysis.inputs import INPUTS
     from headcount.analysis.outputs import chapters
     from headcount.analysis.report.page import write_report
 
@@ -48,7 +40,8 @@ def write_pages(
         write_run(run, BASELINE)
         for path in out.glob("*.*"):
             os.symlink(path.resolve(), run / path.name)
-        paths = {kind: [run / name for name in names] for kind, names in _FILES.items()}
+        names = {kind: INPUTS[kind].names for kind in _KINDS} | _OTHERS
+        paths = {kind: [run / name for name in own] for kind, own in names.items()}
         files = {kind: list(filter(Path.exists, known)) for kind, known in paths.items()}
         sentences = read_json(out / "importance.json")["sentences"]
         text = {"sentences": sentences, "data": "the text"}

@@ -81,10 +81,7 @@ def translate_lines(
     place: str = "text",
     first: int = 1,
 ) -> tuple[list[str], Counter[str]]:
-    """Return the detokenised translation of each cleaned line, in order, and counts.
-
-    Faults name `place` and the number of a line, from `first` on.
-    """
+    """Return the translation of each cleaned line, in order, and counts. Faults name `place`."""
     src, tgt = search.sides
     whole, longest = [src.encode(line) for line in lines], search.settings.max_source
     sources = [src.cut_off(ids, longest) for ids in whole]

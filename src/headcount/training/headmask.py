@@ -43,10 +43,7 @@ class Choice:
 
     @property
     def masked(self) -> list[bool | float]:
-        """True for each masked head, in flat order, or the share of sentences that mask it.
-
-        Empty in a run that never masks.
-        """
+        """True for each masked head, in flat order, or the share of sentences that mask it."""
         if self.multiplier is None:
             return []
         silent = self.multiplier == 0

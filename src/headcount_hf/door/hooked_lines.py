@@ -113,10 +113,7 @@ class HookedLines(Measured):
         return replace(self, network=module)
 
     def export(self, out: str | Path, to: str = "huggingface", alignment: Named = ()) -> str:
-        """Write the model as Hugging Face's library does, and return a summary.
-
-        `alignment`: heads that a Whisper lists as those that align.
-        """
+        """Write the model as Hugging Face's library does, and return a summary."""
         if to != "huggingface":
             raise UserError(f"to: expected huggingface for a model that stays there, found {to!r}")
         theirs, origin = self.folder, origin_of(self.folder.files)

@@ -177,10 +177,7 @@ def qualities(
 
 
 def _translate(search: Search, batches: list[list[Ids]], least: float = 0) -> int:
-    """Translate all batches until `least` seconds are over. Return how many times.
-
-    Every thread takes whole batches.
-    """
+    """Translate all batches until `least` seconds are over. Return how many times."""
     start, times = time.perf_counter(), 0
     with ThreadPoolExecutor(search.settings.threads) as pool:
         while not times or time.perf_counter() - start < least:

@@ -174,10 +174,7 @@ def _norm(spec: Draw, layer: dict, frame: pd.DataFrame) -> Normalize:
 
 
 def with_places(spec: Draw, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories.
-
-    With `own_cells: true`, cells are counted in every panel, which need not have the same.
-    """
+    """Return the frame with numbers `_x` and `_y` for cells of heat maps and for categories."""
     placed = frame.copy()
     for layer in spec.layers:
         for side in ("x", "y"):

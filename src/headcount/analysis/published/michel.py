@@ -65,10 +65,7 @@ def prunable() -> pd.DataFrame:
 
 
 def training() -> pd.DataFrame:
-    """Return the percent of BLEU kept as heads are pruned, by epoch, Figure 5.
-
-    Without heads it is counted as 0.
-    """
+    """Return the percent of BLEU kept as heads are pruned, by epoch, Figure 5."""
     points = table("figure5", "kept")
     epochs = points[["epoch"]].drop_duplicates()
     ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]

@@ -95,10 +95,7 @@ class _Plan:
 
 
 def fetch_file(corpus: str, file: File, target: Path, lock: Path) -> None:
-    """Put a file into its place, unless it is there already with the right checksum.
-
-    `corpus`: its folder of data/raw, and in a mirror. Raises as `fetch_corpus`.
-    """
+    """Put a file into its place, unless it is there already with the right checksum."""
     known = None if file.sha256 or file.path else read_lock(lock).get(file.url)
     wanted = known.sha256 if known else file.sha256
     own = file.path and os.path.exists(file.path)  # it may have changed since it was copied

@@ -53,10 +53,7 @@ def sentences(
 
 
 def _gold_links(path: Path) -> Iterator[tuple[tuple, list[tuple[int, int]]]]:
-    """Yield pair and subwords of every sentence, and its links: queries and keys of subwords.
-
-    A query predicts the subword that follows it.
-    """
+    """Yield pair and subwords of every sentence, and its links: queries and keys of subwords."""
     for pair in of_head.read_sentences(path):
         sides = [pair["source"], pair["target"]]
         ends = [[0, *accumulate(map(len, side))] for side in sides]
