@@ -72,7 +72,8 @@ def _guess(plan: Plan, rule: str, rate: float) -> float:
     elif rule in ("fine_tune_classifier", "classifier_ablation"):
         work = 6 * _BERT * _PIECES * _PAIRS * plan.settings.fine_tuning.epochs
     else:
-        work = SHARES.get(rule, 0.0) * update * train.updates
+        of_pair = train.updates / (len(plan.settings.pairs) if plan.one_model else 1)
+        work = SHARES.get(rule, 0.0) * update * of_pair
     return START + work / rate
 
 
