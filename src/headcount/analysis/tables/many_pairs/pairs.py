@@ -89,8 +89,8 @@ def own_heads(shared_importance: pd.DataFrame) -> pd.DataFrame:
             best = others[_HALVES].min(axis=1).groupby(level=HEAD).min()
             chosen = (own[_HALVES].max(axis=1) <= TOP * len(own)) & (best > LOW * len(own))
             elsewhere = others["importance"].groupby(level=HEAD).min()
-            found = own[["importance"]].assign(elsewhere=elsewhere)[chosen]
-            rows.append(found.reset_index().assign(pair=pair, run=run, seed=seed))
+            ranked = own[["importance"]].assign(elsewhere=elsewhere)[chosen]
+            rows.append(ranked.reset_index().assign(pair=pair, run=run, seed=seed))
     names = {"importance": "rank", "elsewhere": "best_rank_elsewhere"}
     columns = ["pair", "run", "seed", *HEAD, *names.values()]
     return pd.concat(rows).rename(columns=names).reindex(columns=columns)
