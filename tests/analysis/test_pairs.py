@@ -81,5 +81,7 @@ def test_scores_by_ranking_are_means_over_seeds_and_draws():
 
 def test_the_map_shows_every_two_pairs_both_ways():
     frame = pd.DataFrame({"run": "r", "pair": ["a", "a"], "other_pair": ["b", "b"]})
-    found = table.both_ways(frame.assign(spearman=[0.5, 0.7], overlap=1.0))
-    assert found["pair"].tolist() == ["a", "b"] and found["spearman"].tolist() == [0.6, 0.6]
+    found = table.both_ways(frame.assign(spearman=[0.5, 0.7]))
+    assert found["pair"].tolist() == ["a", "a", "b", "b"]
+    assert found["other_pair"].tolist() == ["a", "b"] * 2  # the same order on both sides
+    assert found["spearman"].tolist() == pytest.approx([1, 0.6, 0.6, 1])

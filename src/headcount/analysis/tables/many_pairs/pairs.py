@@ -89,18 +89,26 @@ def own_heads(shared_importance: pd.DataFrame) -> pd.DataFrame:
             best = others[_HALVES].min(axis=1).groupby(level=HEAD).min()
             chosen = (own[_HALVES].max(axis=1) <= TOP * len(own)) & (best > LOW * len(own))
             elsewhere = others["importance"].groupby(level=HEAD).min()
-            found = own[["importance"]].assign(elsewhere=elsewhere)[chosen]
-            rows.append(found.reset_index().assign(pair=pair, run=run, seed=seed))
+            ranked = own[["importance"]].assign(elsewhere=elsewhere)[chosen]
+            rows.append(ranked.reset_index().assign(pair=pair, run=run, seed=seed))
     names = {"importance": "rank", "elsewhere": "best_rank_elsewhere"}
     columns = ["pair", "run", "seed", *HEAD, *names.values()]
     return pd.concat(rows).rename(columns=names).reindex(columns=columns)
 
 
 def both_ways(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each pair with each other, means over seeds."""
-    turned = frame.rename(columns={"pair": "other_pair", "other_pair": "pair"})
-    names = ["run", "pair", "other_pair"]
-    return pd.concat([frame, turned]).groupby(names)[["spearman", "overlap"]].mean().reset_index()
+    """Return the mean correlation over seeds for each pair with each, and 1 with itself."""
+    pairs = pd.unique(frame[["pair", "other_pair"]].to_numpy().ravel())
+    parts = [frame, frame.rename(columns={"pair": "other_pair", "other_pair": "pair"})]
+    for run in frame["run"].unique():
+        parts.append(
+            pd.DataFrame({"run": run, "pair": pairs, "other_pair": pairs, "spearman": 1.0})
+        )
+    rows = pd.concat(parts).groupby(["run", "pair", "other_pair"])["spearman"].mean()
+    order = pd.MultiIndex.from_product(
+        [frame["run"].unique(), pairs, pairs], names=rows.index.names
+    )
+    return rows.reindex(order).reset_index()
 
 
 @note
