@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import expand
+from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, make_pieces
+from headcount.data.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +192,33 @@ def test_codes_with_a_faulty_line_are_refused(real, tmp_path):
         codes.write("a b c\n")
     with pytest.raises(UserError, match="a pair of pieces"):
         read_model(work, "src.codes")
+
+
+def tokenizer(**parts) -> bytes:
+    """A tokenizer.json of two pieces."""
+    empty = dict.fromkeys(
+        ["truncation", "padding", "normalizer", "pre_tokenizer", "post_processor"]
+    )
+    model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}
+    content = {"version": "1.0", "added_tokens": [], "decoder": None, "model": model}
+    return json.dumps(content | empty | parts).encode()
+
+
+BAD_MAP = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}  # the library panics
+NO_UNKNOWN = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "model", "marks", "text"),
+    [
+        (TOKENIZER_UNIT, tokenizer(normalizer=BAD_MAP), {}, "a"),
+        (TOKENIZER_UNIT, tokenizer(model=NO_UNKNOWN), {}, "b"),
+        (TOKENIZER_UNIT, tokenizer(), {}, "a"),  # no decoder, so that nothing can be joined
+        (UNIT, b"", {}, "a"),
+        (UNIT, b"", {"words": {"a": "(("}}, "a"),
+    ],
+)
+def test_models_of_pieces_that_cannot_work_are_refused(unit, model, marks, text):
+    with pytest.raises(UserError, match="expected a whole"):
+        pieces = make_pieces(unit, "en", model, Vocabulary([]), Marks(**marks))
+        pieces.word(pieces.pieces(text))
