@@ -274,7 +274,34 @@ def read_pretrained(codes: tuple[str | None, str | None]) -> Callable[[Path, str
     return read
 
 
+def write_pieces(folder: Path) -> None:
+    """Write a SentencePiece model, and a tokenizer.json with the map of letters that it has."""
+    import sentencepiece
+    from tokenizers import SentencePieceUnigramTokenizer
+
+    (folder / "text").write_text(TEXT)
+    how = {"input": str(folder / "text"), "vocab_size": 30, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(model_prefix=str(folder / "m"), **how)
+    tokenizer = SentencePieceUnigramTokenizer()
+    tokenizer.train([str(folder / "text")], 30, show_progress=False, unk_token="<unk>")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    for name in ("text", "m.vocab"):
+        (folder / name).unlink()
+
+
+def read_pieces(folder: Path, name: str) -> None:
+    """Cut a line, and join its words."""
+    from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, make_pieces
+    from headcount.data.vocabulary import Vocabulary
+
+    unit = UNIT if name == "m.model" else TOKENIZER_UNIT
+    model = (folder / name).read_bytes()
+    pieces = make_pieces(unit, "en", model, Vocabulary([]), Marks())
+    pieces.words(pieces.pieces("line 1 ﬁ\u0301 zweite"))
+
+
 FORMATS = {
+    "pieces": (write_pieces, read_pieces),
     "archives": (write_archives, read_archive),
     "yaml": (write_yaml, read_yaml),
     "texts": (write_texts, read_text),

@@ -40,7 +40,7 @@ def real(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["archives", "yaml", "texts", "model"])
+@pytest.mark.parametrize("kind", ["archives", "yaml", "texts", "model", "pieces"])
 def test_changed_files_are_read_or_refused(real, tmp_path, kind):
     names = sorted(path.name for path in real(kind).iterdir())
     work = Path(shutil.copytree(real(kind), tmp_path / "folder"))
