@@ -48,6 +48,17 @@ def reading(path: Path, maker: str) -> Iterator[None]:
         raise UserError(f"{path}: damaged or missing ({reason}); make it by {maker}") from fault
 
 
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raise UserError, begun by `what`, for any fault of a library, also a panic of Rust's."""
+    try:
+        yield
+    except (HeadcountError, MemoryError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as fault:  # a panic is no Exception
+        raise UserError(f"{what}: {' '.join(str(fault).split())[:200]}") from fault
+
+
 class Interrupted(HeadcountError):
     """A signal asked the command to stop; what it had done is saved."""
 

@@ -154,10 +154,15 @@ def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str
     """Yield `<path>:<line>` and the cells of every row. Raise UserError for other columns."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
-        if rows.fieldnames != list(columns):
-            raise UserError(f"{path}:1: expected the columns {', '.join(columns)}; make it again")
-        for row in rows:
-            yield f"{path}:{rows.line_num}", row
+        try:
+            if rows.fieldnames != list(columns):
+                raise UserError(
+                    f"{path}:1: expected the columns {', '.join(columns)}; make it again"
+                )
+            for row in rows:
+                yield f"{path}:{rows.line_num}", row
+        except (csv.Error, UnicodeDecodeError) as fault:
+            raise UserError(f"{path}: damaged, no CSV in UTF-8 ({fault}); make it again") from None
 
 
 def read_json(path: Path) -> Any:

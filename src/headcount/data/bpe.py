@@ -50,7 +50,10 @@ class PieceCutter:
         """`codes` is the text of a code file, as `learn_codes` returns it."""
         merges = codes.count("\n") - 1
         # BPE would read a file without merges as a faulty line; 0 stops it from reading any.
-        self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
+        try:
+            self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
+        except SystemExit as fault:  # the library leaves at a faulty line
+            raise ValueError("expected a pair of pieces in every line of codes") from fault
         self._cut_word = cache(self._pieces) if unit == "subwords" else lambda w: [protect(w)]
 
     def cut(self, words: Iterable[str]) -> list[str]:

@@ -6,20 +6,22 @@ carriage return, so that sentence numbers would depend on the reader.
 
 import bz2
 import codecs
+import errno
 import gzip
 import io
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
@@ -28,6 +30,10 @@ OPENERS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.op
 """Functions that open a packed file, by the end of its name."""
 
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, OSError)
+_UNREAD = (ValueError, ArithmeticError, RuntimeError, struct.error, LookupError)
+"""Faults that the readers of archives raise for entries that no packer writes."""
+_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, *tarfile.GNU_TYPES[:2])
+_MOST_MEMBERS = 10**5  # of a .tar: its reader keeps them all in memory
 
 
 class FoundText(NamedTuple):
@@ -72,13 +78,13 @@ class FoundText(NamedTuple):
                 stream = stack.enter_context(opener(self.path, "rb"))
                 if self.member is not None:
                     find = _in_zip if is_zip else _in_tar
-                    stream = stack.enter_context(find(stream, self.member, self.shown))
+                    stream = stack.enter_context(_found(find, stream, self.member, self.shown))
                     if opener := OPENERS.get(Path(self.member).suffix.lower()):
                         stream = stack.enter_context(opener(stream))
                 yield stream
         except _DAMAGE as fault:
             # Readers of packed files report damage without an error number; disks have one.
-            if getattr(fault, "errno", None) is not None:
+            if getattr(fault, "errno", None) not in (None, errno.EINVAL):  # a place before 0
                 raise
             raise UserError(
                 f"{self.name}: damaged, cut short, or not of the kind that its name says "
@@ -86,12 +92,35 @@ class FoundText(NamedTuple):
             ) from None
 
 
+def _found(
+    find: Callable[[BinaryIO, str, str], BinaryIO], stream: BinaryIO, member: str, shown: str
+) -> BinaryIO:
+    """Return the member that `find` opens. Raises EOFError for an entry that cannot be read."""
+    try:
+        return find(stream, member, shown)
+    except _UNREAD as fault:
+        raise EOFError(f"an entry that cannot be read: {fault!r}"[:200]) from None
+
+
+class _Entry(tarfile.TarInfo):
+    """An entry of an archive, whose long names are short enough for memory."""
+
+    @classmethod
+    def frombuf(cls, *block: Any) -> tarfile.TarInfo:
+        entry = super().frombuf(*block)
+        if entry.type in _HEADERS and not 0 <= entry.size <= LONGEST_LINE:
+            raise tarfile.ReadError(f"a header of {entry.size} bytes")
+        return entry
+
+
 def _in_tar(stream: BinaryIO, member: str, shown: str) -> BinaryIO:
-    archive = tarfile.TarFile(fileobj=stream)
+    archive = tarfile.TarFile(fileobj=stream, tarinfo=_Entry)
     infos = []
     for info in archive:
         if info.size < 0:
             raise tarfile.ReadError(f"{info.name[:100]} has a negative size")
+        if len(infos) == _MOST_MEMBERS:
+            raise tarfile.ReadError(f"more than {_MOST_MEMBERS} members")
         infos.append(info)
     while stream.read(2**20):  # the checksum of a packed file stands at its end
         pass

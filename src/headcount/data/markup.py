@@ -20,10 +20,11 @@ _BREAK = re.compile(r"</?(br|p|div|li|tr|td|th|h[1-6])\b|\\(n|line|par)\b", re.I
 _BREAK_TYPES = frozenset({"lb", "pb", "cb"})  # breaks of lines, pages and columns
 _PLACE = "\0"  # stands for a code that has a place: XML cannot contain it
 _JOINT = re.compile(rf"(?<=\w)(?<![{UNSPACED}]){_PLACE}+(?=\w)(?![{UNSPACED}])")
+_DEEPEST = 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_TAG = re.compile(r"<!--.*?-->|<(doc|/?seg)(?=[\s/>])([^<>]*)>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<!--|<(doc|/?seg)(?=[\s/>])([^<>]*)>", re.DOTALL | re.IGNORECASE)
 _SEGMENT_TAG = re.compile(r"<(/?)seg(?=[\s/>])[^<>]*>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:-])([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _REFERENCE = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);", re.ASCII)
 
@@ -35,6 +36,8 @@ def elements(stream: BinaryIO, tag: str, name: str) -> Iterator[tuple[ElementTre
         for event, element in ElementTree.iterparse(stream, events=("start", "end")):
             if event == "start":
                 parents.append(element)
+                if len(parents) > _DEEPEST:
+                    raise UserError(f"{name}: expected at most {_DEEPEST} nested elements")
                 continue
             parents.pop()
             if _local(element.tag) == tag:
@@ -150,13 +153,15 @@ def _sgm(text: FoundText) -> _Segments:
     """Return the segments of an SGML file, which need not be well-formed."""
     content = "".join(f"{line}\n" for line in text.lines())
     segments: _Segments = {}
-    document, translator, place = "", "", 0
+    document, translator, place, last_comment = "", "", 0, content.rfind("-->")
     while tag := _TAG.search(content, place):
         place, kind = tag.end(), (tag[1] or "").lower()
         pairs = _ATTRIBUTE.findall(tag[2] or "")
         attributes = {key.lower(): unescape(value.strip("\"'")) for key, value in pairs}
         if kind == "doc":
             document, translator = attributes.get("docid", ""), attributes.get("sysid", "")
+        if tag[0] == "<!--" and place <= last_comment:
+            place = content.index("-->", place) + 3
         if kind in ("", "doc"):  # the first is a comment
             continue
         key = (document, attributes.get("id", ""))
@@ -178,7 +183,8 @@ def _sgm(text: FoundText) -> _Segments:
 
 def _decoded(words: str) -> str:
     """Decode references such as `&amp;` once. Marked sections are literal."""
-    parts = enumerate(_CDATA.split(words))
+    closed = words.rfind("]]>") + 3 if "]]>" in words else 0  # else the time would be quadratic
+    parts = enumerate([*_CDATA.split(words[:closed]), "", words[closed:]])
     return "".join(part if n % 2 else _REFERENCE.sub(_character, part) for n, part in parts)
 
 

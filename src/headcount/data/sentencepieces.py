@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from headcount.base.errors import UserError, install, optional_package
+from headcount.base.errors import install, optional_package, refusing
 from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import AnySegmenter, Marks, Normalise, is_punctuation, protect, restore
@@ -95,17 +95,25 @@ def make_pieces(
     normalise: Normalise = str,
 ) -> RunningPieces:
     """Return the cutter of running text by the content of a model's file, of this `unit`."""
-    cut, join = (_sentencepiece if unit == UNIT else _tokenizer)(model, marks)
-    return RunningPieces(language, words, marks, normalise, cut, join)
+    fault = f"expected a whole {'SentencePiece model' if unit == UNIT else 'tokenizer.json'}"
+    with refusing(f"{fault}, found {len(model)} bytes"):
+        cut, join = (_sentencepiece if unit == UNIT else _tokenizer)(model, marks)
+
+    def safely_cut(line: str) -> list[Placed]:
+        with refusing(f"{fault} that can cut {line[:50]!r}"):
+            return cut(line)
+
+    def safely_join(pieces: list[str]) -> str:
+        with refusing(f"{fault} that can join pieces"):
+            return join(pieces)
+
+    return RunningPieces(language, words, marks, normalise, safely_cut, safely_join)
 
 
 def _sentencepiece(model: bytes, marks: Marks) -> tuple[Callable, Callable]:
     """Return the functions that cut and join by a SentencePiece model."""
     package = optional_package("sentencepiece", "pieces of a pretrained model", _REMEDY)
-    try:
-        processor = package.SentencePieceProcessor(model_proto=model)
-    except RuntimeError as fault:
-        raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
+    processor = package.SentencePieceProcessor(model_proto=model)
     added = sorted(marks.words, key=len, reverse=True)  # where several begin, the longest
     finder = re.compile("|".join(f"({marks.words[name]})" for name in added) or "(?!)")
 
@@ -149,7 +157,5 @@ def _tokenizer(model: bytes, marks: Marks) -> tuple[Callable, Callable]:
 def load_tokenizer(model: bytes) -> Any:
     """Return the tokenizer of a tokenizer.json."""
     package = optional_package("tokenizers", "pieces of a pretrained model", _REMEDY)
-    try:
+    with refusing(f"expected a whole tokenizer.json, found {len(model)} bytes"):
         return package.Tokenizer.from_str(model.decode("utf-8"))
-    except Exception as fault:  # the library has no narrower one
-        raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault

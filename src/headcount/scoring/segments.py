@@ -83,12 +83,10 @@ def read_segments(path: Path, translations: Sequence[str]) -> list[float]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        scores = (
-            _of_json(json.loads(text), path, translations) if text.lstrip()[:1] in "[{" else None
-        )
-    except ValueError as fault:
+        is_json = text.lstrip()[:1] in "[{"
+        scores = _of_json(json.loads(text), path, translations) if is_json else _of_csv(text, path)
+    except (ValueError, RecursionError, csv.Error) as fault:
         raise UserError(f"{path}: expected CSV or JSON, found neither ({fault})") from None
-    scores = _of_csv(text, path) if scores is None else scores
     if len(scores) != len(translations):
         raise UserError(
             f"{path}: expected {len(translations)} scores, one for each translation, found "
@@ -131,13 +129,13 @@ def _of_json(content: Any, path: Path, translations: Sequence[str]) -> list[floa
 def _fits(segments: list[dict], translations: Sequence[str]) -> bool:
     """Return whether the texts of segments, where they are given, are these translations."""
     pairs = zip(segments, translations, strict=False)
-    return all(segment.get("mt", line).strip() == line.strip() for segment, line in pairs)
+    return all(str(segment.get("mt", line)).strip() == line.strip() for segment, line in pairs)
 
 
 def _finite(value: Any, place: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise UserError(f"{place}: expected a finite score, found {value!r}")

@@ -154,9 +154,9 @@ def _opened(reader: Any, folder: Path, kind: Kind, more: dict[str, Any]) -> Any:
     """Return what a class of the library reads from a folder. Raises UserError where it cannot."""
     try:
         return reader.from_pretrained(folder, **LOCAL, **more)
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as fault:  # parts of the library raise bare Exception
+    except BaseException as fault:  # bare Exception, and panics of Rust, which are none
         if "tiktoken" in str(fault):  # its last attempt after SentencePiece failed
             optional_package("google.protobuf", f"{folder}", "run: pip install protobuf")
         files = ", ".join(path.name for path in input_files(folder))

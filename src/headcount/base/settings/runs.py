@@ -1,7 +1,7 @@
 """Pruned runs as settings, lists of runs in an experiment, and `run.json` beside a run's model."""
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterable, Sequence
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ RUN_FILE = "run.json"
 RANDOM_WEIGHTS = "random weights"
 """Name of the start of a run with `from: none`, in tables and figures."""
 
+_MOST_RUNS = 1000  # of an entry
 _PRUNED_WORDS = {"importance": "ranked", "random": "drawn"}  # of other methods: themselves
 
 
@@ -126,11 +127,17 @@ def expand(entry: Any) -> list[Any]:
     """Return the runs that entries stand for: all combinations of the lists in their mappings."""
     if isinstance(entry, list):
         refuse(("expected a value, or a list of at least one, found []", not entry))
-        return [run for value in entry for run in expand(value)]
+        return _few(run for value in entry for run in expand(value))
     if not isinstance(entry, dict):
         return [entry]
     choices = map(expand, entry.values())
-    return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
+    return _few(dict(zip(entry, chosen, strict=True)) for chosen in product(*choices))
+
+
+def _few(runs: Iterable[Any]) -> list[Any]:
+    few = list(islice(runs, _MOST_RUNS + 1))
+    refuse((f"expected at most {_MOST_RUNS} runs, found more", len(few) > _MOST_RUNS))
+    return few
 
 
 def _flat(entries: list[list[Run]]) -> list[Run]:

@@ -17,9 +17,11 @@ MOST_DRAWS = 10**4
 
 def each_once(entries: list) -> list:
     """Return the list unchanged. Raises ValueError if it has an entry twice."""
-    for position, entry in enumerate(entries):
-        if entry in entries[:position]:
+    seen = set()
+    for entry in entries:
+        if entry in seen:
             raise ValueError(f"{entry!r} is listed twice; name each entry once")
+        seen.add(entry)
     return entries
 
 
