@@ -127,7 +127,6 @@ def tarred(content: bytes, mode: str, kind: bytes = tarfile.REGTYPE, **more: Any
 
 
 def zipped(content: bytes, method: int) -> bytes:
-    """An archive with a member d/t, and one that lies outside."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
         archive.writestr("../out", content)
@@ -153,7 +152,6 @@ def write_archives(folder: Path) -> None:
 
 
 def read_archive(folder: Path, name: str) -> None:
-    """Fetch a corpus of one's own file, and read its sentences."""
     kind = name.split("-")[0]
     packed = name.endswith((".zip", ".tar", ".tgz", ".tar.gz"))
     side = {"path": str(folder / name), "format": kind} | ({"member": "d/t"} if packed else {})
@@ -165,8 +163,7 @@ def read_archive(folder: Path, name: str) -> None:
 
 
 def write_yaml(folder: Path) -> None:
-    for path in Path("config").glob("*.yaml"):
-        shutil.copy(path, folder)
+    shutil.copytree("config", folder, dirs_exist_ok=True, ignore=lambda *_: ["README.md"])
 
 
 def read_yaml(folder: Path, name: str) -> None:
@@ -183,7 +180,6 @@ ROWS = "".join(f"{n}\tw{n}\t_\tX\t_\t_\t{n - 1}\tdep\t_\t_\n" for n in range(1, 
 def write_texts(folder: Path) -> None:
     (folder / "heads.txt").write_text("# masked\nenc_self.0.2\ndec_enc.1.0 # why\n")
     write_head_values(folder / "heads.csv", GRID, {"gate": np.linspace(0, 1, GRID.size)})
-    write_head_values(folder / "importance.csv", GRID, {"gate": np.linspace(0, 1, GRID.size)})
     trees = (
         f"# sent_id = 1\n# text = w1 w2\n1-2\tw\t_\tX\t_\t_\t_\t_\t_\t_\n{ROWS}\n# x = y\n{ROWS}\n"
     )
@@ -203,16 +199,11 @@ def read_text(folder: Path, name: str) -> None:
     path = folder / name
     words = [[["a"]] * 4, [["b"]] * 4]
 
-    def read_links() -> None:
-        for number, line in enumerate(FoundText(path).lines()):
-            linked_pair(line, words, f"{path}:{number}")
-
     {
         "heads.txt": lambda: read_head_list(path, GRID),
         "heads.csv": lambda: read_gates(path, GRID),
-        "importance.csv": lambda: read_gates(path, GRID),
         "trees.conllu": lambda: list(read_trees(FoundText(path))),
-        "links.talp": read_links,
+        "links.talp": lambda: [linked_pair(x, words, "x") for x in FoundText(path).lines()],
         "scores.csv": lambda: read_segments(path, ["a", "b", "c"]),
         "scores.json": lambda: read_segments(path, ["a", "b", "c"]),
         "pairs.jsonl": lambda: read_pairs(FoundText(path)),
@@ -255,9 +246,8 @@ def write_pretrained(layout: str) -> Callable[[Path], None]:
         from small_tokenizers import write_small, write_text
 
         write_small(layout, folder / "m", write_text(folder / "text"))
-        for path in (folder / "m").iterdir():
-            path.rename(folder / path.name)
-        (folder / "m").rmdir()
+        shutil.copytree(folder / "m", folder, dirs_exist_ok=True)
+        shutil.rmtree(folder / "m")
         (folder / "text").unlink()
 
     return write
@@ -275,7 +265,6 @@ def read_pretrained(codes: tuple[str | None, str | None]) -> Callable[[Path, str
 
 
 def write_pieces(folder: Path) -> None:
-    """Write a SentencePiece model, and a tokenizer.json with the map of letters that it has."""
     import sentencepiece
     from tokenizers import SentencePieceUnigramTokenizer
 
@@ -290,7 +279,6 @@ def write_pieces(folder: Path) -> None:
 
 
 def read_pieces(folder: Path, name: str) -> None:
-    """Cut a line, and join its words."""
     from headcount.data.sentencepieces import TOKENIZER_UNIT, UNIT, Marks, make_pieces
     from headcount.data.vocabulary import Vocabulary
 

@@ -222,3 +222,12 @@ def test_models_of_pieces_that_cannot_work_are_refused(unit, model, marks, text)
     with pytest.raises(UserError, match="expected a whole"):
         pieces = make_pieces(unit, "en", model, Vocabulary([]), Marks(**marks))
         pieces.word(pieces.pieces(text))
+
+
+def test_more_words_than_the_model_has_are_refused(real, tmp_path):
+    """Their checksum is in a description that a stranger wrote, too."""
+    work = Path(shutil.copytree(real("model"), tmp_path / "m"))
+    with (work / "src.vocab").open("a") as words:
+        words.write("one_more 1\n")
+    with pytest.raises(UserError, match="src.vocab: the model has"):
+        read_model(work, "src.vocab")

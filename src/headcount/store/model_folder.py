@@ -163,6 +163,14 @@ class ModelFolder:
                         f"{pair.path / side}.{end}: not the {words} that the model in {self.path} "
                         "was trained on; name the folder of these"
                     )
+        with reading(pair.path, "scripts/bpe.py"):
+            vocabularies = pair.vocabularies()
+        facts = self.facts()
+        with reading(self.path / DESCRIPTION, "training"):
+            for side, words in zip(SIDES, vocabularies, strict=True):
+                rows = facts["tgt_size" if facts["joint"] else f"{side}_size"]
+                if len(words) > rows:
+                    raise UserError(f"{pair.path}: {side}.vocab: the model has {rows} words")
 
     def original_heads(self, grid: HeadGrid) -> list[Head]:
         """Return addresses of the heads in the original model that was pruned, in flat order."""
