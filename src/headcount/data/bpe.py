@@ -159,7 +159,7 @@ def segment_corpus(
     else:
         codes = [learn_codes(count, merges) for count in counts]
     cutters = [PieceCutter(of_side, settings.unit) for of_side in codes]
-    words = [known_pieces(*each, settings.largest) for each in zip(counts, cutters, strict=True)]
+    words = [known_pieces(*side, settings.largest) for side in zip(counts, cutters, strict=True)]
     sides = tuple(map(Segmenter, tokenisers, cutters, words))
     learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(SIDES)}
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}

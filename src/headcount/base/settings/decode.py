@@ -1,10 +1,18 @@
 """Settings of decoding, and of timing it."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from headcount.base.settings.section import LARGEST, Batches, Faults, Numbers, Section, Threads
+from headcount.base.settings.section import (
+    LARGEST,
+    Batches,
+    Faults,
+    Numbers,
+    Section,
+    Threads,
+    refuse,
+)
 
 FP32 = "float32"
 ComputeType = Literal[
@@ -37,6 +45,13 @@ class TranslateSettings(DecodeSettings):
     guide on export). Jobs that mask heads always use headcount."""
     compute_type: ComputeType = FP32
     """Number format of CTranslate2. The processor must support it; headcount has float32 only."""
+
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _refuse_old_name(cls, engine: Any) -> Any:
+        message = "it is now ctranslate2, with compute_type: int8"
+        refuse((message, engine == "ctranslate2-int8"))
+        return engine
 
     def _faults(self) -> Faults:
         other = self.engine != "headcount"
