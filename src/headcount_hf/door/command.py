@@ -33,7 +33,7 @@ from headcount_hf.hooks.opened import is_hooked
 def heads(args: Flags, compute: Compute) -> None:
     """Measure which heads of a model matter and which may be removed, and write a report.
 
-    The same command goes on after a stop.
+    The same command goes on after a stop. Without --threads it uses all processors.
     """
     require_packages()
     from headcount_hf.door.answer import measure_heads  # needs some of them

@@ -80,8 +80,8 @@ class HuggingFaceForm:
         text = "the tokenizer's files are those of the imported model" if self.pretrained else ours
         return (
             f"a {kind} of {size:.1f} MB; {self.silent} of its heads are zeros, and "
-            f"{self.zero_units} of its feed-forward units, so it is no smaller and no faster than "
-            f"a model with them (--to ctranslate2 is); {text}"
+            f"{self.zero_units} of its feed-forward units, which save no time or memory there "
+            f"(--to ctranslate2 leaves them out); {text}"
         )
 
 
