@@ -225,7 +225,6 @@ def write_model(folder: Path) -> None:
 
 
 def read_model(folder: Path, name: str) -> None:
-    """Translate two lines by the model, whose checksum is of the changed weights."""
     from headcount.base.settings.decode import DecodeSettings
     from headcount.search.translation import open_own_search, translate_lines
     from headcount.store.model_folder import ModelFolder
