@@ -144,7 +144,7 @@ def test_formats_are_refused_where_they_are_unknown(small, tmp_path, capsys, mon
         ("ctranslate2", "float16", 3, "expected float32, int16, int8, "),
         ("ctranslate2", "int4", 2, "--compute-type: "),
         ("headcount", "int8", 2, "needs engine: ctranslate2"),
-        ("ctranslate2-int8", "int8", 2, "--engine: Input should be 'headcount' or 'ctranslate2'"),
+        ("ctranslate2-int8", "int8", 2, "--engine: it is now ctranslate2, with compute_type"),
     ):
         flags = ["--engine", engine, "--compute-type", compute_type]
         assert run_script("translate", [*files, *flags]) == code

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from project_copy import ProjectCopy, ran
 
@@ -15,8 +16,9 @@ OF_FIRST = (
     *("prune/{}/gates-all-l0.3/seed1/bleu.json", "masking/{}/baseline/seed1/ablation.csv"),
 )
 JOBS = {"synthetic": 1, "text": 6, "shared_bpe": 1, "train": 2, "pair_run": 4, "translate": 5}
-JOBS |= {"bleu": 3, "importance": 2, "alignment": 2, "links": 2, "trees": 1, "roles": 1}
-JOBS |= {"gates": 1, "ablation": 1}
+JOBS |= {"bleu": 3, "importance": 4, "alignment": 2, "links": 2, "trees": 1, "roles": 1}
+JOBS |= {"gates": 1, "ablation": 1, "pair_transfer": 4, "pairs": 1}
+TABLE = "results/tiny_pairs/tables/pair_transfer.csv"
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def targets(names: tuple[str, ...], *pairs: str) -> list[str]:
 @pytest.mark.slow
 def test_one_model_is_trained_and_measured_for_every_pair(copy):
     copy.call("python", "workflow/bridge.py", "plan", "tiny_pairs")
-    asked = [*targets(OF_ALL, *PAIRS), *targets(OF_FIRST, PAIRS[0])]
+    asked = [*targets(OF_ALL, *PAIRS), *targets(OF_FIRST, PAIRS[0]), TABLE]
     experiment = ("--config", "experiment=tiny_pairs")
     code, output = copy.run(*asked, *experiment)
     assert code == 0 and ran(output) == JOBS, output
@@ -48,6 +50,10 @@ def test_one_model_is_trained_and_measured_for_every_pair(copy):
     assert same(copy.folder / "data/text/tiny_pairs", PAIRS, "test.src")
     ours = [read(results, pair) for pair in PAIRS]
     assert ours[0] != ours[1] and all(len(lines.splitlines()) == 20 for lines in ours)
+    table = pd.read_csv(copy.folder / TABLE)
+    rankings = {*PAIRS, "mean", "random"}
+    wanted = {(ranking, pair) for ranking in rankings for pair in PAIRS}
+    assert wanted <= {*zip(table["pruned_on"], table["scored_on"], strict=True)}
     assert not same(results / "heads", PAIRS, "baseline/seed1/importance.csv")
     copy.change("config/tiny_pairs.yaml", "{beam: 1", "{engine: ctranslate2, beam: 1")
     code, output = copy.run(*targets(OF_ALL[:1], *PAIRS), *experiment)

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
 ELSEWHERE = {"all", "raw", "prepare", "download", "michel_classifiers", "metric", "savings"}
+ELSEWHERE |= {"pair_transfer", "pairs"}
 """Rules that need other settings; those of classifiers and imported models have tests as well."""
 PARTLY = {"pruned_roles", "alignment", "pruned_alignment", "cost"}
 """Jobs for several folders, each of whose files records what is its own."""
