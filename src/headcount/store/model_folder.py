@@ -11,8 +11,7 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError, reading
@@ -24,7 +23,6 @@ from headcount.model.transformer import Transformer, copy_weights
 from headcount.store.pair_folder import SUBWORD_FILES, Checksums, PairFolder
 
 FORMAT = 1
-_WORDS = "tgt_embedding"
 
 
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
@@ -49,7 +47,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path}: not a whole safetensors file ({fault}); make it again") from fault
 
 
-def check_shapes(model: nn.Module, weights: dict[str, Tensor], source: Path) -> None:
+def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Raise UserError with the name of the first weight that is missing or has another shape."""
     wanted, given = (
         {name: list(weight.shape) for name, weight in tensors.items()}
@@ -122,18 +120,21 @@ class ModelFolder:
         """Return the model in evaluation mode, on `cpu`, `cuda` or `auto`."""
         facts, settings, path = self.facts(), self.settings, self.path / weights
         tensors = load_weights(path)
-        with reading(self.path / DESCRIPTION, "training"), torch.device("meta"):
-            sizes = settings, facts["src_size"], facts["tgt_size"], facts["joint"]
-            words = nn.Embedding(facts["tgt_size"], settings.d_model)
+        with reading(self.path / DESCRIPTION, "training"):
+            sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
             checksum = facts["sha256"].get(weights)
+            least = settings.layer_weights + settings.d_model * facts["tgt_size"]
         if checksum and sha256(path) != checksum:
             raise UserError(f"{path}: damaged or changed since {DESCRIPTION}; fetch it again")
-        # First without memory, which false sizes could fill.
-        first = {name: weight for name, weight in tensors.items() if name == f"{_WORDS}.weight"}
-        check_shapes(nn.ModuleDict({_WORDS: words}), first, path)
-        with reading(self.path / DESCRIPTION, "training"), torch.device("meta"):
-            check_shapes(Transformer(*sizes), tensors, path)
-        model = Transformer(*sizes)
+        # Before false sizes take memory.
+        if (found := sum(weight.numel() for weight in tensors.values())) < least:
+            wanted = f"at least {least} parameters, as {DESCRIPTION} says"
+            raise UserError(
+                f"{path}: expected {wanted}, found {found}; this file belongs to another model"
+            )
+        with reading(self.path / DESCRIPTION, "training"):
+            model = Transformer(settings, *sizes)
+        check_shapes(model, tensors, path)
         copy_weights(model, tensors)
         return model.eval().to(machine.pick_device(device))
 
