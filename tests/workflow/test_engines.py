@@ -125,24 +125,26 @@ def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
 
 
 def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
-    """An experiment that keeps one training, beside a copy of its results."""
-    config, results = clone.folder / "config" / "quickstart.yaml", clone.folder / "results"
-    text = re.sub(r"pruned:\n(  - .*\n)+|ablation:\n(  .*\n)+", "", config.read_text())
-    config.write_text(text.replace("seeds: [1]", "seeds: [1, 3]"))
-    shutil.copytree(results / "quickstart", results / "other")
-    for file in (results / "quickstart/heads").rglob("units.*"):  # of rules that it had before
-        file.unlink()
-    untouched = sorted((results / "other").rglob("*.*"))
+    """An experiment of one training, beside the origin's."""
+    text = (clone.folder / "config" / "quickstart.yaml").read_text()
+    text = re.sub(r"pruned:\n(  - .*\n)+|ablation:\n(  .*\n)+", "", text)
+    (clone.folder / "config" / "other.yaml").write_text(text.replace("seeds: [1]", "seeds: [7]"))
+    code, output = clone.run("--config", "experiment=other")
+    assert code == 0, output
+    untouched = sorted((clone.folder / "results" / "quickstart").rglob("*.*"))
     written = [path.stat().st_mtime_ns for path in untouched]
+    clone.change("dvc.yaml", "experiments: [quickstart]", "experiments: [other]")
+    clone.change("config/other.yaml", "seeds: [7]", "seeds: [7, 3]")
     jobs = {"train": 1, "translate": 1, "bleu": 1, "masking": 1} | dict.fromkeys(MEASURING, 1)
     shown = REDRAWN | ROLES | {"headmask": 1}
     assert ran(clone.call("dvc", "repro")) == jobs | shown
-    clone.change("config/quickstart.yaml", "seeds: [1, 3]", "seeds: [3]")
+    clone.change("config/other.yaml", "seeds: [7, 3]", "seeds: [3]")
     output = clone.call("dvc", "repro")
     assert ran(output) == shown
-    assert "seed1/curves.csv, which no job makes any more" in output
-    assert not list((clone.folder / RUN / "seed1").rglob("*.*"))
-    assert sorted((results / "other").rglob("*.*")) == untouched
+    assert "seed7/curves.csv, which no job makes any more" in output
+    run = clone.folder / RUN.replace("quickstart", "other")
+    assert not list((run / "seed7").rglob("*.*"))
+    assert sorted((clone.folder / "results" / "quickstart").rglob("*.*")) == untouched
     assert [path.stat().st_mtime_ns for path in untouched] == written
 
 

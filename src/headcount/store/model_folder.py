@@ -123,7 +123,8 @@ class ModelFolder:
         with reading(self.path / DESCRIPTION, "training"):
             sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
             checksum = facts["sha256"].get(weights)
-            least = settings.layer_weights + settings.d_model * facts["tgt_size"]
+            words = facts["tgt_size"] + facts["src_size"] * (not facts["joint"])
+            least = settings.layer_weights + settings.d_model * words
         if checksum and sha256(path) != checksum:
             raise UserError(f"{path}: damaged or changed since {DESCRIPTION}; fetch it again")
         # Before false sizes take memory.
