@@ -24,6 +24,8 @@ def rename(path: str, content: bytes, root: Path) -> bytes:
         header, line, rows = content.partition(b"\n")
         columns = header.decode().rstrip("\r").split(",")
         return ",".join(new.get(name, name) for name in columns).encode() + line + rows
+    if path.endswith("segmentation.json"):
+        new = {old: name for old, name in new.items() if old != "after"}  # marks have it, too
     if path.endswith(".json"):
         keys = re.sub(r'"(\w+)":', lambda key: f'"{new.get(key[1], key[1])}":', content.decode())
         return keys.encode()
