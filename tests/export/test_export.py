@@ -110,8 +110,25 @@ def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, 
         return [found[0], found[2], found[1]]
 
     monkeypatch.setattr(CTranslate2Search, "translate", shifted)
-    with pytest.raises(HeadcountError, match=r"learnt\.txt:2: .* this is a bug"):
+    with pytest.raises(HeadcountError, match=r"learnt\.txt:2: .* export: 2; "):
         agreement(what, engine, two_heads / "learnt.txt")
+
+
+def test_one_less_likely_translation_among_many_is_counted(bpe, two_heads, tmp_path, monkeypatch):
+    """Of 24 sentences one has the translation of another: 4.2 %, and 5 % are allowed."""
+    what = opened(two_heads / "model", bpe)
+    engine = to_ctranslate2(what, tmp_path / "out")
+    right = CTranslate2Search.translate
+    text = tmp_path / "long.txt"
+    text.write_text((two_heads / "learnt.txt").read_text(encoding="utf-8") * 8, encoding="utf-8")
+
+    def one_wrong(*given):
+        found = right(*given)
+        return [found[1], *found[1:]]
+
+    monkeypatch.setattr(CTranslate2Search, "translate", one_wrong)
+    result = agreement(what, engine, text)
+    assert (result.sentences, result.same, result.worse) == (24, 23, 1)
 
 
 def test_another_translation_that_is_as_likely_is_accepted(bpe, two_heads, tmp_path, monkeypatch):

@@ -39,6 +39,7 @@ CUT = path(
     default=[],
 )
 """Flag of commands that export."""
+WORSE = 0.05  # largest share of translations of another program that this model finds less likely
 NATS = 1e-3  # largest difference of a token's log-probability between two programs in fp32
 
 
@@ -50,21 +51,23 @@ class Agreement:
     same: int  # equal translations
     left_out: int  # empty sentences, and translations of the longest length allowed
     gap: float  # largest difference of a translation's log-probability, in nats per token
+    worse: int = 0  # translations of the other program that are less likely than ours
 
     def __str__(self) -> str:
         return (
             f"{self.same} of {self.sentences} translations are the same "
             f"({self.same / self.sentences:.1%}), "
-            f"log-probabilities within {self.gap:.1e} nats a token; left out as empty or without "
-            f"an end: {self.left_out}"
+            f"log-probabilities within {self.gap:.1e} nats a token; less likely ones of the "
+            f"export: {self.worse}; left out as empty or without an end: {self.left_out}"
         )
 
 
 def check_export(what: Deployed, folder: Path, text: Path, settings: DecodeSettings) -> Agreement:
     """Compare a model with its export, in fp32 and without length penalty, on a text.
 
-    Raises HeadcountError unless both give our translations the same log-probabilities, and the
-    export's own translations are as likely by our model. Equally likely ones may differ.
+    Raises HeadcountError unless both give our translations the same log-probabilities, and all but
+    `WORSE` of the export's own translations are as likely by our model. Equally likely ones may
+    differ. A beam search may drop another hypothesis after a rounding difference.
     """
     src, tgt = what.pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})
@@ -90,29 +93,30 @@ def check_export(what: Deployed, folder: Path, text: Path, settings: DecodeSetti
         for score, best in zip(scores, ours, strict=True)
     )
     same = sum(best.ids == other.ids for best, other in zip(ours, theirs, strict=True))
-    agreement = Agreement(len(ended), same, len(sources) - len(ended), gap)
+    worse = [
+        place
+        for place, *given in zip(places, compared, ours, theirs, strict=True)
+        if _is_worse(what.model, *given)
+    ]
+    left_out = len(sources) - len(ended)
+    agreement = Agreement(len(ended), same, left_out, gap, len(worse))
     if gap > NATS:
         raise HeadcountError(f"{text}: {agreement}; expected the same model: this is a bug")
-    for given in zip(places, compared, ours, theirs, strict=True):
-        _refuse_worse(what.model, *given)
+    if len(worse) > WORSE * len(ended):
+        raise HeadcountError(
+            f"{worse[0]}: {agreement}; expected at most {WORSE:.0%} less likely ones, this is the "
+            "first: a bug, unless a text of more sentences passes"
+        )
     return agreement
 
 
 @torch.inference_mode()
-def _refuse_worse(
-    model: Transformer, place: str, source: Ids, ours: Translation, theirs: Best
-) -> None:
-    """Raise HeadcountError if our model finds their translation less likely than ours."""
+def _is_worse(model: Transformer, source: Ids, ours: Translation, theirs: Best) -> bool:
+    """Return whether our model finds their translation less likely than ours."""
     words = len(theirs.ids) + (not theirs.hit_max_length)  # one that was cut off has no end
     losses = token_losses(model, ParallelText([source], [theirs.ids]).batch([0]))
     likely = -losses[:words].double().sum().item()
-    slack = NATS * (len(ours.ids) + 1 + words)
-    if likely < ours.log_probability - slack:
-        raise HeadcountError(
-            f"{place}: by this model the export's translation has a log-probability of "
-            f"{likely:.4f} nats, ours {ours.log_probability:.4f}; expected at most {slack:.4f} "
-            "less: this is a bug"
-        )
+    return likely < ours.log_probability - NATS * (len(ours.ids) + 1 + words)
 
 
 def export_model(
