@@ -53,8 +53,8 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
     shutil.copy(copy.folder / "config/tiny.yaml", copy.folder / "config/quickstart.yaml")
     for old, new in SMALLER + NAMES:
         copy.change("config/quickstart.yaml", old, new)
-    pairs = "train_pairs: {}, dev_pairs: {}, test_pairs: {}"
-    copy.change("config/corpora.yaml", pairs.format(30000, 1000, 1000), pairs.format(600, 20, 20))
+    pairs = "train_pairs: {}, dev_pairs: {}, test_pairs: {}, variation"
+    copy.change("config/corpora.yaml", pairs.format(2500, 1000, 1000), pairs.format(2500, 100, 200))
 
 
 def leave_figures_empty(copy: ProjectCopy) -> None:
