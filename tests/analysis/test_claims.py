@@ -23,6 +23,7 @@ from headcount.analysis.claims.table import (
     UNDECIDED,
     claims_page,
     claims_table,
+    decide,
     measure,
     metric_of,
     verdict_counts,
@@ -235,8 +236,8 @@ CASES = {
     # The two most relevant heads: one has a function, one is of the two most confident.
     "VB-03": ({"roles": ROLES}, {"known": 0.5, "confidence": 0.5}),
     "VB-04": ({"sweeps": frame(**GATES)}, {"": -1}),
-    "KI-01": ({"shared_heads": frame(run="r", **around([0.5, 1.0]))}, {"": 0.75}),
-    "KI-02": ({"ranks_of_pairs": frame(run="r", **around([0.5, 0.7]))}, {"": 0.6}),
+    "KI-01": ({"shared_heads": frame(other_pair="a.y-x", **around([0.5, 1.0]))}, {"": 0.75}),
+    "KI-02": ({"ranks_of_pairs": frame(other_pair="a.y-x", **around([0.5, 0.7]))}, {"": 0.6}),
     # Between shares of a quarter and a half, a third is a third of the way.
     "KI-03": ({"pruned_for_all": frame(run="r", test_set="t", share=[0.25, 0.5],
                                        **around([-0.3, -0.9]))}, {"": -0.3 - 0.6 * 0.3332}),
@@ -281,6 +282,20 @@ def test_errors_of_differences_shares_and_heads_drawn_at_random():
     assert measure(
         ledger().claims["VO-17"], Given({"kinds_left": KINDS[:6]})
     ).empty  # two models are too few
+
+
+def test_every_two_pairs_of_a_model_count_alike(tmp_path):
+    """Pairs a and b agree by 0.2, a and c by 0.5, b and c by 0.8. Pair d is untrained."""
+    score = "a.d-x,baseline,1,t,bleu,3\na.a-x,baseline,1,t,bleu,30\n"
+    write(tmp_path, "e/tables/bleu.csv", f"pair,run,seed,test_set,metric,score\n{score}")
+    agree = ["a,baseline,b,0.2", "a,baseline,c,0.5", "b,baseline,c,0.8", "a,baseline,d,0"]
+    rows = [f"a.{a}-x,{run},1,a.{b}-x,{v},{v},{v}\n"
+            for a, run, b, v in (line.split(",") for line in [*agree, "a,impt-6,b,1"])]  # fmt: skip
+    head = "pair,run,seed,other_pair,overlap,overlap_low,overlap_high\n"
+    write(tmp_path, "e/tables/pair_ranks.csv", head + "".join(rows))
+    claim = ledger().claims["KI-01"]
+    rows = measure(claim, Evidence(files_in("outputs", tmp_path)))
+    assert decide(rows, claim.test)["value"] == pytest.approx(0.5)
 
 
 def test_a_run_counts_for_the_share_that_it_is_nearest_to():

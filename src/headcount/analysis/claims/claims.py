@@ -178,9 +178,11 @@ class Evidence:
                 added = {new: rows.eval(rule, engine="python") for new, rule in source.add.items()}
                 frames.append(rows.assign(**added))
         rows = pd.concat(frames[1:] or frames).dropna(subset="seed").drop_duplicates()
-        trainings = rows[UNIT].itertuples(index=False, name=None)
-        known = [structure or training not in self.untrained for training in trainings]
-        return rows[pd.Series(known, rows.index, dtype=bool)].reset_index(drop=True)
+        for pair in {"pair", "other_pair"}.intersection(() if structure else rows):
+            trainings = rows[["experiment", pair, "seed"]].itertuples(index=False, name=None)
+            known = [training not in self.untrained for training in trainings]
+            rows = rows[pd.Series(known, rows.index, dtype=bool)]
+        return rows.reset_index(drop=True)
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -23,6 +23,12 @@ def listed(rows: pd.DataFrame, where: str = "", part: str = "") -> pd.DataFrame:
     return rows.assign(part=rows[part]) if part else rows
 
 
+def of_each_pair(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return numbers of two pairs of one model for either pair, so that all count alike."""
+    names = {"pair": "other_pair", "other_pair": "pair"}
+    return pd.concat([rows, rows.rename(columns=names)], ignore_index=True)
+
+
 def largest(rows: pd.DataFrame, by: str, keys: Sequence[str] = TEST) -> pd.DataFrame:
     """Return the row with the largest number of each model, or of other keys."""
     return rows.dropna(subset=by).sort_values(by, kind="stable").drop_duplicates(keys, keep="last")
