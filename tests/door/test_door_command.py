@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from imported_marian import import_marian
 from printed_commands import printed_commands
 from project_copy import ROOT
 from small_hooked import save_t5
 
 import headcount
+from headcount.data.batches import ParallelText
 from headcount.library.heads_run import HeadsRun
 from headcount_hf.door import command
 from headcount_hf.door.command import COMMANDS, main
@@ -34,6 +36,7 @@ def folder(tmp_path_factory):
     for side, kept in lines.items():
         (root / f"few.{side}").write_text("".join(f"{line}\n" for line in kept[:12]))
     (root / "one").write_text("one\n")
+    (root / "empty").write_text("")
     save_t5(root / "t5", sorted({*" ".join(lines["src"][:12]).split()}))
     return root
 
@@ -111,6 +114,31 @@ def test_models_of_hugging_face_are_imported_or_hooked(folder, monkeypatch, caps
     assert pruned.loss(*pair) == pytest.approx(whole.loss(*pair, mask="enc_self.0.1"))
 
 
+def test_export_cuts_the_vocabulary_to_pieces_of_texts(folder, monkeypatch, tmp_path):
+    """The same scores of fewer pieces, which are those of the texts and the special ones."""
+    monkeypatch.chdir(folder)
+    lines, few = Path("few.src").read_text().splitlines()[:4], tmp_path / "text"
+    few.write_text("".join(f"{line}\n" for line in lines))
+    given = ["--cut-vocabulary", few, "--mask", "enc_self.0.1", "--to", "headcount"]
+    smaller = headcount.load("ours").without("enc_self.0.1")
+    for model in (["ours"], ["opus", "--src-lang", "en", "--tgt-lang", "art"]):
+        out = tmp_path / model[0]
+        assert call(monkeypatch, "export", *model, *given, "--out", out) == 0
+        cut = headcount.load(out)
+        scores, names = [], []
+        for one in (cut, smaller):
+            src, tgt = one.pair.segmenters()
+            names.append(tgt.vocabulary.pieces(range(len(tgt.vocabulary))))
+            batch = ParallelText([src.encode(lines[0])], [tgt.encode(lines[1])]).batch([0])
+            states = one.module.decode(batch.tgt_in, one.module.encode(batch.src))
+            scores.append(one.module.logits(states))
+        used = {piece for side in (src, tgt) for line in lines for piece in side.pieces(line)}
+        assert {*names[0]} == {*names[1][:4], *(used | src.special | tgt.special) & {*names[1]}}
+        assert len(names[0]) < len(names[1])
+        places = [names[1].index(name) for name in names[0]]
+        torch.testing.assert_close(scores[0], scores[1][..., places])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -123,6 +151,10 @@ def test_models_of_hugging_face_are_imported_or_hooked(folder, monkeypatch, caps
         (["prune", "ours", "--out", "x"], "expected --mask, or --importance with --share"),
         (["align", "t5", "--source", "few.src", "--src-lang", "en", "--tgt-lang", "de"],
          "expected a model that can be imported"),
+        (["export", "opus", "--src-lang", "en", "--tgt-lang", "art", "--to", "huggingface",
+          "--cut-vocabulary", "few.src", "--out", "x"], "expected --to ctranslate2 or headcount"),
+        (["export", "ours", "--cut-vocabulary", "empty", "--to", "headcount", "--out", "x"],
+         "empty: expected text with pieces of this model, found none"),
         (["prune", "ours", "--mask", "enc_self.0.1", "--out", "ours"], "ours"),
         (["roast", "ours"], "invalid choice: 'roast'"),
     ],

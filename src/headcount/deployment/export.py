@@ -61,7 +61,7 @@ class Deployed:
 
         Other pieces become unknown, so give as much text as you have.
         """
-        used = [used_ids(side, map(Path, texts)) for side in self.pair.segmenters()]
+        used = [used_ids(side, [*map(Path, texts)]) for side in self.pair.segmenters()]
         if self.model.own_src_embedding is None:
             used = [used[0] | used[1]] * 2
         kept, cut = [sorted(ids) for ids in used], TemporaryDirectory()

@@ -1,11 +1,12 @@
 """Vocabularies cut to the pieces that some text uses, and the model with these pieces alone."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
+from headcount.base.errors import UserError
 from headcount.base.folders import SEGMENTERS, SIDES
 from headcount.data.text import read_clean
 from headcount.data.vocabulary import SPECIALS, Vocabulary
@@ -17,12 +18,13 @@ _TABLES = {"tgt_embedding.weight": 1, "own_src_embedding.weight": 0, "output_bia
 """Parameters with a row for every piece, and the side of the pieces."""
 
 
-def used_ids(side: AnySegmenter, texts: Iterable[Path]) -> set[int]:
+def used_ids(side: AnySegmenter, texts: Sequence[Path]) -> set[int]:
     """Return the ids of a text's pieces, of special pieces and of marks."""
-    ids = {*range(len(SPECIALS)), *side.vocabulary.ids(side.special)}
-    for path in texts:
-        for line in read_clean(path):
-            ids.update(side.encode(line))
+    special = {*range(len(SPECIALS)), *side.vocabulary.ids(side.special)}
+    ids = special.union(*(side.encode(line) for path in texts for line in read_clean(path)))
+    if ids == special:
+        names = ", ".join(map(str, texts))
+        raise UserError(f"{names}: expected text with pieces of this model, found none")
     return ids
 
 

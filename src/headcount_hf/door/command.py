@@ -87,6 +87,11 @@ def export(args: Flags, decode: DecodeSettings) -> None:
         theirs = args.model if is_hooked(args.model) and args.to == "huggingface" else None
         deployed = model.without(args.mask) if args.mask else model
         if args.cut_vocabulary:
+            if theirs:
+                raise UserError(
+                    "--cut-vocabulary: expected --to ctranslate2 or headcount, found huggingface, "
+                    f"where {args.model} keeps its tokenizer with all pieces"
+                )
             deployed = deployed.with_pieces_of(*args.cut_vocabulary)
         check = partial(check_export, deployed, text=args.check, settings=decode)
         given = deployed, args.to, args.pretrained or theirs, args.out, args.origin(decode=None)
