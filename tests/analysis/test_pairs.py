@@ -4,7 +4,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from headcount.analysis.outputs import chapters
 from headcount.analysis.tables.many_pairs import pairs as table
+from headcount.analysis.writer import readable_table
 
 SCORES = ("pruned_on", "draw", "score", "delta", "delta_low", "delta_high")
 PLAIN = ["importance", "importance_first_half", "importance_second_half"]
@@ -44,6 +46,16 @@ def test_two_pairs_agree_as_their_ranks_do():
     assert spearmanr(UP, SWAPPED).statistic == pytest.approx(rho)
 
 
+def test_the_table_shows_every_seed():
+    frames = [importance({"a": [UP] * 3, "b": [other] * 3}, seed)
+              for seed, other in ((1, UP), (2, DOWN))]  # fmt: skip
+    (output,) = (o for c in chapters() for o in c.outputs
+                 if o.name == "pair_ranks" and o.rows)  # fmt: skip
+    shown = readable_table(output, table.ranks(pd.concat(frames)))
+    assert shown["seed"].tolist() == ["1", "2"]
+    assert [cell.split()[0] for cell in shown["correlation"]] == ["1.00", "-1.00"]
+
+
 def test_a_head_matters_to_one_pair_only_by_both_halves_of_all_pairs():
     # Heads 6 and 7 lead for a. To b head 6 is the sixth of 8, in one half the third; head 7 last.
     last = [8.0, 7, 6, 5, 4, 2, 3, 1]
@@ -55,6 +67,17 @@ def test_a_head_matters_to_one_pair_only_by_both_halves_of_all_pairs():
         ["b", 1, 2, 7],
     ]
     assert table.own_heads(importance({"a": [UP] * 3, "b": [UP] * 3})).empty
+
+
+def test_a_quarter_of_11_heads_is_3_in_both_tables():
+    halves = pd.DataFrame({half: range(11, 0, -1) for half in PLAIN})
+    rows = [("enc_self", 0, h, pair, name, value if pair == "a" else 12 - value)
+            for pair in "ab" for name in PLAIN for h, value in enumerate(halves[name])]  # fmt: skip
+    names = ["kind", "layer", "head", "pair", "statistic", "value"]
+    frame = pd.DataFrame(rows, columns=names).assign(run="r", seed=1)
+    found = table.own_heads(frame)
+    assert found["head"].tolist() == [0, 1, 2, 8, 9, 10]
+    assert table.ranks(frame)["overlap_p"].tolist() == [1] and table._most(11) == 3
 
 
 def test_scores_by_ranking_are_means_over_seeds_and_draws():

@@ -173,6 +173,13 @@ def test_f03_f05_x01_x02_x08_a_fault_names_line_and_key(tmp_path, row):
     assert words in str(fault.value)
 
 
+def test_a_share_has_a_head(tmp_path):
+    text = "pairs: [a.x-y, a.y-x]\nmany_pairs: {one_model: true, shares: [0.5, 0.003]}\n"
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"0\.003\]: less than one of 144 heads"):
+        load_experiment("x", tmp_path)
+
+
 @pytest.mark.parametrize(
     "origin",
     [

@@ -11,7 +11,8 @@ from headcount.base.folders import CODES, VOCABULARIES
 from headcount.data.lines import clean_lines
 from headcount.data.shared_bpe import line_repeats
 from headcount.data.trees import AlignedTree, Arc, Tree, align_trees
-from headcount.data.vocabulary import UNK
+from headcount.data.vocabulary import SPECIALS, UNK
+from headcount.deployment.pieces import used_ids
 from headcount.heads.roles import sentences_of
 from headcount.store.pair_folder import PairFolder
 
@@ -64,6 +65,13 @@ def test_sources_begin_with_the_mark_of_their_target(folders):
     assert source.word_count(source.pieces("b a")) == 2
     # A model that writes a mark shows no text for it.
     assert target.decode([*target.vocabulary.ids(["<2en>", "b"])]) == "b"
+
+
+def test_a_cut_vocabulary_keeps_all_marks(folders, tmp_path):
+    (tmp_path / "few").write_text("b\n")
+    for side in folders["small.en-de"].segmenters():
+        kept = side.vocabulary.pieces(sorted(used_ids(side, [tmp_path / "few"])))
+        assert kept == [*SPECIALS, "<2de>", "<2en>", "b"]
 
 
 def test_pairs_share_codes_vocabulary_and_numbers(folders):

@@ -185,6 +185,8 @@ class Experiment(Section):
         yield "many_pairs.one_model: expected none beside model.imported", one and imported
         yield f"many_pairs.shares: {advice}", many.shares and not (one or self.model.frozen)
         yield "many_pairs.shares: expected two pairs or more", many.shares and alone
+        none = [share for share in many.shares if not round(share * self.model.grid.size)]
+        yield f"many_pairs.shares: {none}: less than one of {self.model.grid.size} heads", none
 
     @property
     def assumed_pieces(self) -> int:

@@ -68,11 +68,16 @@ def _overlap(first: pd.Series, second: pd.Series) -> tuple[float, float, float, 
     """
     from scipy import stats  # takes half a second
 
-    count = max(1, round(TOP * len(first)))
+    count = _most(len(first))
     tops = [side.nlargest(count).index for side in (first, second)]
     hits = len(tops[0].intersection(tops[1]))
     p = float(stats.hypergeom.sf(hits - 1, len(first), count, count))
     return hits / count, *wilson(hits, count), p
+
+
+def _most(heads: int) -> int:
+    """Return the number of the most important heads."""
+    return max(1, round(TOP * heads))
 
 
 def own_heads(shared_importance: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +92,7 @@ def own_heads(shared_importance: pd.DataFrame) -> pd.DataFrame:
         for pair, own in places.items():
             others = pd.concat([place for name, place in places.items() if name != pair])
             best = others[_HALVES].min(axis=1).groupby(level=HEAD).min()
-            chosen = (own[_HALVES].max(axis=1) <= TOP * len(own)) & (best > LOW * len(own))
+            chosen = (own[_HALVES].max(axis=1) <= _most(len(own))) & (best > LOW * len(own))
             elsewhere = others["importance"].groupby(level=HEAD).min()
             ranked = own[["importance"]].assign(elsewhere=elsewhere)[chosen]
             rows.append(ranked.reset_index().assign(pair=pair, run=run, seed=seed))
