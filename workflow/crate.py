@@ -29,7 +29,7 @@ _PROFILES.append("https://w3id.org/workflowhub/workflow-ro-crate/1.0")
 _WORKFLOW = ("workflow", "scripts", "src", "config", "locks")
 _BESIDE = ("README.md", "LICENSE", "CITATION.cff", "pyproject.toml", "environment.yml")
 _RESULTS = ("report.html", "atlas.html", "metrics.json", "tables/*", "figures/*")
-_CODE = {".py", ".smk", ".yaml", ".txt", ".html", ".css", ".js", ".md", ""}
+_CODE = {".py", ".smk", ".yaml", ".txt", ".rst", ".html", ".css", ".js", ".md", ""}
 
 
 def write_crate(experiment: str, out: Path) -> None:
@@ -111,7 +111,7 @@ def _add_run(
     starts = [end - _seconds(file) for file, end in zip(jobs, ends, strict=True)]
     properties = {
         "name": f"Run of {benchmarks.parent.name}",
-        "description": "snakemake --cores all",
+        "description": f"snakemake --cores all --config experiment={benchmarks.parent.name}",
     }
     if jobs:
         moments = {"startTime": min(starts), "endTime": max(ends)}
