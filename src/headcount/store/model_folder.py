@@ -128,10 +128,10 @@ class ModelFolder:
         if checksum and sha256(path) != checksum:
             raise UserError(f"{path}: damaged or changed since {DESCRIPTION}; fetch it again")
         # Before false sizes take memory.
-        if (found := sum(weight.numel() for weight in tensors.values())) < least:
+        if (weight_count := sum(weight.numel() for weight in tensors.values())) < least:
             wanted = f"at least {least} parameters, as {DESCRIPTION} says"
             raise UserError(
-                f"{path}: expected {wanted}, found {found}; this file belongs to another model"
+                f"{path}: expected {wanted}, found {weight_count}; the file is of another model"
             )
         with reading(self.path / DESCRIPTION, "training"):
             model = Transformer(settings, *sizes)
