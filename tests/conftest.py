@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples)
     hypothesis.settings.load_profile("tests")
     if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
-        os.environ.setdefault("CT2_USE_MKL", "1")  # tests import CTranslate2 before the package does
+        os.environ.setdefault("CT2_USE_MKL", "1")  # before a test imports CTranslate2
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
