@@ -32,8 +32,11 @@ _RESULTS = ("report.html", "atlas.html", "metrics.json", "tables/*", "figures/*"
 _CODE = {".py", ".smk", ".yaml", ".txt", ".rst", ".html", ".css", ".js", ".md", ""}
 
 
-def write_crate(experiment: str, out: Path) -> None:
-    """Write the crate of an experiment. Raises UserError for one that has not ended."""
+def write_crate(experiment: str, out: Path, author: str = "", licence: str = "") -> None:
+    """Write the crate of an experiment. Raises UserError for one that has not ended.
+
+    `author` made the results, under a `licence` of SPDX. The default is what CITATION.cff says.
+    """
     package = optional_package("rocrate.rocrate", "RO-Crates", install("crate"))
     title = load_experiment(experiment, Path("config")).title
     results = Path("results") / experiment
@@ -44,8 +47,10 @@ def write_crate(experiment: str, out: Path) -> None:
             f"run: snakemake --cores all --config experiment={experiment}"
         )
     crate = package.ROCrate(version="1.1")
-    _describe(crate, title, experiment)
+    cited = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))
+    _describe(crate, title, experiment, cited)
     workflow = _add_workflow(crate)
+    _add_rights(crate, workflow, cited, author, licence)
     settings = crate.get(f"config/{experiment}.yaml")
     outputs = [_add(crate, file) for file in made]
     _add_run(crate, workflow, settings, outputs, results / "benchmarks")
@@ -53,26 +58,32 @@ def write_crate(experiment: str, out: Path) -> None:
         crate.write_zip(part)
 
 
-def _describe(crate: Any, title: str, experiment: str) -> None:
-    """Give the crate name, description, licence, author and profiles."""
-    cited = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))
+def _describe(crate: Any, title: str, experiment: str, cited: dict[str, Any]) -> None:
+    """Give the crate name, description and profiles."""
     crate.name = f"{title} (experiment {experiment} of headcount {cited['version']})"
     crate.description = f"Settings and results of the experiment {experiment}. {cited['title']}."
-    licence = f"https://spdx.org/licenses/{cited['license']}"
-    crate.license = _entity(crate, licence, "CreativeWork", cited["license"])
-    crate.creator = crate.publisher = _author(crate, cited)
-    root = crate.root_dataset
-    root["author"] = crate.creator
-    root["conformsTo"] = [_entity(crate, url, "CreativeWork", url) for url in _PROFILES]
+    profiles = [_entity(crate, url, "CreativeWork", url) for url in _PROFILES]
+    crate.root_dataset["conformsTo"] = profiles
 
 
-def _author(crate: Any, cited: dict[str, Any]) -> Any:
-    (author,) = cited["authors"]
-    return _entity(crate, "#authors", "Organization", author["name"])
+def _add_rights(
+    crate: Any, workflow: Any, cited: dict[str, Any], author: str, licence: str
+) -> None:
+    """Name authors and licence, of the workflow by CITATION.cff and of the results."""
+    (developers,) = cited["authors"]
+    theirs = _entity(crate, "#developers", "Organization", developers["name"])
+    workflow["author"], workflow["license"] = theirs, _licence(crate, cited["license"])
+    crate.license = _licence(crate, licence or cited["license"])
+    crate.creator = _entity(crate, "#author", "Person", author) if author else theirs
+    crate.publisher = crate.root_dataset["author"] = crate.creator
+
+
+def _licence(crate: Any, name: str) -> Any:
+    return _entity(crate, f"https://spdx.org/licenses/{name}", "CreativeWork", name)
 
 
 def _entity(crate: Any, identifier: str, kind: str, name: str) -> Any:
-    return crate.add_jsonld({"@id": identifier, "@type": kind, "name": name})
+    return crate.add_or_update_jsonld({"@id": identifier, "@type": kind, "name": name})
 
 
 def _add(crate: Any, file: Path) -> Any:
@@ -136,8 +147,11 @@ def main() -> None:
         __doc__.partition("\n")[0],
         flag("experiment", "name of a file in config/ without its ending"),
         path("[--out]", "ZIP to write; default: results/<experiment>.crate.zip"),
+        flag("--author", "who made the results; default: as CITATION.cff says", default=""),
+        flag("--license", "licence of the results by SPDX; default: as CITATION.cff", default=""),
     ).parse_args()
-    write_crate(flags.experiment, flags.out or Path(f"results/{flags.experiment}.crate.zip"))
+    out = flags.out or Path(f"results/{flags.experiment}.crate.zip")
+    write_crate(flags.experiment, out, flags.author, flags.license)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.golden.frozen import ROOT, members, small
+from tests.golden.frozen import ROOT, members
 from tests.golden.renamed import rename
 
 SUMS = Path(__file__).parent / "sums.csv"
-COPIES = Path(__file__).parent / "copies"
+COPIES = Path(__file__).parent / "copies.tar.xz"
 TOLERANCE = 1e-9
 
 Files = Mapping[str, bytes]
@@ -20,8 +20,7 @@ Files = Mapping[str, bytes]
 
 def read_copy(experiment: str) -> dict[str, bytes]:
     """Return the committed copies of an experiment's files by path; empty if there are none."""
-    path = _archive(experiment)
-    found = members(path.read_bytes()) if path.exists() else ()
+    found = members(COPIES.read_bytes())
     return {name: content for name, content in found if name.startswith(f"{experiment}/")}
 
 
@@ -32,26 +31,19 @@ def write_golden(experiment: str, made: Files, copied: Collection[str]) -> None:
     rows |= {path: _sum(content) for path, content in made.items()}
     lines = [f"{path},{value}\n" for path, value in sorted(rows.items())]
     SUMS.write_text("file,sha256\n" + "".join(lines))
-    path = _archive(experiment)
-    kept = dict(members(path.read_bytes())) if path.exists() else {}
+    kept = dict(members(COPIES.read_bytes()))
     kept = {name: kept[name] for name in kept if not name.startswith(f"{experiment}/")}
     kept |= {name: made[name] for name in set(copied) & set(made)}
-    write_archive(path, dict(sorted(kept.items())))
+    write_archive(COPIES, dict(sorted(kept.items())))
 
 
 def write_archive(path: Path, content: dict[str, bytes]) -> None:
     """Write files into a compressed tar archive; equal files give equal bytes."""
-    path.parent.mkdir(exist_ok=True)
     with tarfile.open(path, mode="w:xz", preset=9) as tar:
         for name, data in content.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
-
-
-def _archive(experiment: str) -> Path:
-    """Return where copies stand: in an archive of the experiment, or in one of all large ones."""
-    return COPIES / f"{experiment if experiment in small() else 'summary'}.tar.xz"
 
 
 def read_sums() -> dict[str, str]:

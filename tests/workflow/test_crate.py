@@ -65,6 +65,20 @@ def test_a_crate_has_workflow_settings_results_and_the_run(project):
     assert moments == [1_700_000_000 - 30, 1_700_003_600]
 
 
+def test_results_have_their_author_and_licence_and_the_workflow_keeps_its_own(project):
+    flags = ("--out", "x.zip", "--author", "A. Reader", "--license", "CC-BY-4.0")
+    assert pack(project, *flags).returncode == 0
+    metadata = zipfile.ZipFile(project / "x.zip").read("ro-crate-metadata.json")
+    entities = {entity["@id"]: entity for entity in json.loads(metadata)["@graph"]}
+    root, workflow = entities["./"], entities["workflow/Snakefile"]
+    author = entities[root["author"]["@id"]]
+    assert (author["@type"], author["name"]) == ("Person", "A. Reader")
+    assert entities[root["mentions"]["@id"]]["agent"] == {"@id": author["@id"]}
+    assert root["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
+    assert workflow["license"] == {"@id": "https://spdx.org/licenses/MIT"}
+    assert entities[workflow["author"]["@id"]]["@type"] == "Organization"
+
+
 def test_an_experiment_that_has_not_ended_is_refused(project):
     (project / REPORT).unlink()
     ended = pack(project, "--out", "crate.zip")
