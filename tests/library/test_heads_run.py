@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,8 @@ def test_too_few_pairs_or_links_are_refused(opened, tmp_path, kept, links):
 
 def test_a_missing_package_is_named_before_anything_is_measured(opened, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(EnvironmentFault, match=r"vl_convert .*headcount\[report\]"):
+    first = "vl_convert" if find_spec("matplotlib") else "matplotlib"  # whichever is asked first
+    with pytest.raises(EnvironmentFault, match=rf"{first} .*headcount\[report\]"):
         opened[0].report(*opened[1], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
