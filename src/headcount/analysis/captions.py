@@ -77,12 +77,13 @@ def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     trained = "without training" if model.frozen else "fine-tuned here"
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
+    pairs = pd.unique(rows.filter(["pair", "other_pair"]).to_numpy().ravel())
     names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
     layers = f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers"
     return [
         f"Model: {imported}{layers}, d_model {model.d_model}, d_ff {model.d_ff}, "
         f"{model.grid.size} heads, {model.norm}-norm.",
-        f"Data: {', '.join(rows['pair'].unique())}{names if len(seeds) else ''}.",
+        f"Data: {', '.join(pairs)}{names if len(seeds) else ''}.",
     ]
 
 
