@@ -6,8 +6,9 @@ python -m tests.golden --freeze EXPERIMENT ...    replace the measurements by th
 
 `sums.csv` has the SHA-256 of every file. Where a sum differs, the command compares the values with
 those that the code of the last golden commit makes here, and counts values within a relative 1e-9
-as equal. It says so. The archived experiments need the history of Git. They and `savings` need the
-text of their corpora: from the network, or from the folder that HEADCOUNT_MIRROR names.
+as equal. It says so. The archived experiments need the history of Git. They, `savings` and
+`many_pairs` need the text of their corpora: from the network, or from the folder that
+HEADCOUNT_MIRROR names.
 """
 
 import argparse

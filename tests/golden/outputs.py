@@ -67,9 +67,10 @@ def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: 
 
 
 def measurements(experiment: str) -> dict[str, bytes]:
-    """Return the files of a finished experiment here that its tables and figures are made from.
+    """Return the files of an experiment here that its tables and figures are made from.
 
-    Generated text is left out if it is large, since `make_outputs` generates it again.
+    An experiment of which one target was made has some of them. Generated text is left out if it
+    is large, since `make_outputs` generates it again.
     """
     jobs = _planned(experiment, ROOT)
     made = {path for job in jobs for path in job["output"]}
@@ -78,9 +79,9 @@ def measurements(experiment: str) -> dict[str, bytes]:
     read |= {str(path.relative_to(ROOT)) for path in timed}
     facts = {str(Path(path).with_suffix(".json")) for path in read}  # some are read beside a table
     read |= {path for path in facts if (ROOT / path).exists()}
-    found = {
-        path: (ROOT / path).read_bytes() for path in sorted(read) if not path.endswith(".html")
-    }
+    here = sorted(path for path in read if (ROOT / path).exists())
+    print(f"{experiment}: {len(here)} of {len(read)} files are here")
+    found = {path: (ROOT / path).read_bytes() for path in here if not path.endswith(".html")}
     text = {path for path in found if path.startswith("data/")}
     large = sum(len(found[path]) for path in text) > _LARGE
     return {path: content for path, content in found.items() if not (large and path in text)}

@@ -13,8 +13,8 @@ from tests.golden.frozen import MANIFEST, archived, small
 pytestmark = pytest.mark.slow  # tens of commands
 
 
-FETCHED = {"savings"}
-"""Experiments on corpora that a test cannot fetch: `python -m tests.golden savings`."""
+FETCHED = {"savings", "many_pairs"}
+"""Experiments on corpora that a test cannot fetch: `python -m tests.golden savings many_pairs`."""
 
 
 @pytest.mark.parametrize("experiment", sorted({*small()} - FETCHED))

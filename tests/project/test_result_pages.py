@@ -22,7 +22,7 @@ def test_the_committed_summary_is_what_its_command_computes(committed, monkeypat
     pd.testing.assert_frame_equal(committed, computed.summarise(), rtol=1e-9, check_dtype=False)
 
 
-@pytest.mark.parametrize("page", ["headmask", "pruning", "gates", "savings"])
+@pytest.mark.parametrize("page", ["headmask", "pruning", "gates", "savings", "many_pairs"])
 def test_a_page_has_the_numbers_of_the_summary(committed, page):
     text = " ".join((RESULTS / f"{page}.md").read_text(encoding="utf-8").split())
     own = committed[committed["page"] == page]
