@@ -194,6 +194,16 @@ def test_codes_with_a_faulty_line_are_refused(real, tmp_path):
         read_model(work, "src.codes")
 
 
+@pytest.mark.parametrize("header", ["#version: 1000000", "#version: 0.1", "t h"])
+def test_codes_of_another_version_are_refused(header, real, tmp_path):
+    """The library would refuse the first, when it cuts a word, and read the others another way."""
+    work = Path(shutil.copytree(real("model"), tmp_path / "m"))
+    codes = (work / "src.codes").read_text().partition("\n")[2]
+    (work / "src.codes").write_text(f"{header}\n{codes}")
+    with pytest.raises(UserError, match="#version: 0.2"):
+        read_model(work, "src.codes")
+
+
 def tokenizer(**parts) -> bytes:
     """A tokenizer.json of two pieces."""
     empty = dict.fromkeys(

@@ -40,6 +40,7 @@ UNKNOWN = "⁇"
 """Unknown piece in a translation. It is one word to sacreBLEU, while `<unk>` would be three."""
 
 LONGEST_CUT = 100  # characters: the time of merging grows with the square of a word's length
+_HEADER = "#version: 0.2"
 _SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 
 
@@ -48,7 +49,9 @@ class PieceCutter:
 
     def __init__(self, codes: str, unit: str = "subwords"):
         """`codes` is the text of a code file, as `learn_codes` returns it."""
-        merges = codes.count("\n") - 1
+        header, merges = codes.partition("\n")[0], codes.count("\n") - 1
+        if header != _HEADER:
+            raise ValueError(f"expected {_HEADER} in the first line of codes, found {header[:50]}")
         # BPE would read a file without merges as a faulty line; 0 stops it from reading any.
         try:
             self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
@@ -87,7 +90,7 @@ def learn_codes(words: Counter[str], merges: int) -> str:
         for part in _parts(word):
             parts[part] += count
     if merges == 0 or max(map(len, parts), default=0) < 2:
-        return "#version: 0.2\n"
+        return f"{_HEADER}\n"
     out = io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()):  # the library writes its progress there
         entries = [f"{part} {count}" for part, count in sorted(parts.items())]
