@@ -7,6 +7,7 @@ Models, texts and logs stay in the project's folders.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -26,7 +27,7 @@ from headcount.base.settings.experiment import load_experiment
 SNAKEFILE = "workflow/Snakefile"
 _PROFILES = [f"https://w3id.org/ro/wfrun/{name}/0.5" for name in ("process", "workflow")]
 _PROFILES.append("https://w3id.org/workflowhub/workflow-ro-crate/1.0")
-_WORKFLOW = ("workflow", "scripts", "src", "config", "locks")
+_WORKFLOW = ("workflow", "scripts", "src", "locks")
 _BESIDE = ("README.md", "LICENSE", "CITATION.cff", "pyproject.toml", "environment.yml")
 _RESULTS = ("report.html", "atlas.html", "metrics.json", "tables/*", "figures/*")
 _CODE = {".py", ".smk", ".yaml", ".txt", ".rst", ".html", ".css", ".js", ".md", ""}
@@ -49,8 +50,8 @@ def write_crate(experiment: str, out: Path, author: str = "", licence: str = "")
     crate = package.ROCrate(version="1.1")
     cited = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))
     _describe(crate, title, experiment, cited)
-    workflow = _add_workflow(crate)
-    _add_rights(crate, workflow, cited, author, licence)
+    workflow, *code = _add_workflow(crate)
+    _add_rights(crate, [workflow, *code], cited, author, licence)
     settings = crate.get(f"config/{experiment}.yaml")
     outputs = [_add(crate, file) for file in made]
     _add_run(crate, workflow, settings, outputs, results / "benchmarks")
@@ -67,18 +68,21 @@ def _describe(crate: Any, title: str, experiment: str, cited: dict[str, Any]) ->
 
 
 def _add_rights(
-    crate: Any, workflow: Any, cited: dict[str, Any], author: str, licence: str
+    crate: Any, code: list[Any], cited: dict[str, Any], author: str, licence: str
 ) -> None:
-    """Name authors and licence, of the workflow by CITATION.cff and of the results."""
+    """Name authors and licence, of the code by CITATION.cff and of the results."""
     (developers,) = cited["authors"]
     theirs = _entity(crate, "#developers", "Organization", developers["name"])
-    workflow["author"], workflow["license"] = theirs, _licence(crate, cited["license"])
+    for file in code:
+        file["author"], file["license"] = theirs, _licence(crate, cited["license"])
     crate.license = _licence(crate, licence or cited["license"])
     crate.creator = _entity(crate, "#author", "Person", author) if author else theirs
     crate.publisher = crate.root_dataset["author"] = crate.creator
 
 
 def _licence(crate: Any, name: str) -> Any:
+    if not re.fullmatch(r"[A-Za-z0-9.+-]+", name):
+        raise UserError(f"--license: expected an SPDX name such as CC-BY-4.0, found {name}")
     return _entity(crate, f"https://spdx.org/licenses/{name}", "CreativeWork", name)
 
 
@@ -92,16 +96,16 @@ def _add(crate: Any, file: Path) -> Any:
     return crate.add_file(file, file.as_posix(), properties=properties)
 
 
-def _add_workflow(crate: Any) -> Any:
-    """Return the Snakefile as the crate's main workflow, beside all files that it needs."""
+def _add_workflow(crate: Any) -> list[Any]:
+    """Return the Snakefile, the crate's main workflow, and all code; settings are added beside."""
     facts = {"name": "headcount", "version": version("headcount"), "encodingFormat": "text/plain"}
     workflow = crate.add_workflow(
         SNAKEFILE, SNAKEFILE, main=True, lang="snakemake", properties=facts
     )
-    for file in chain(map(Path, _BESIDE), _files(_WORKFLOW)):
-        if file.as_posix() != SNAKEFILE:
-            _add(crate, file)
-    return workflow
+    for file in _files(("config",)):
+        _add(crate, file)
+    code = chain(map(Path, _BESIDE), _files(_WORKFLOW))
+    return [workflow, *(_add(crate, file) for file in code if file.as_posix() != SNAKEFILE)]
 
 
 def _files(folders: tuple[str, ...]) -> Iterator[Path]:

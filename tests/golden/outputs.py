@@ -69,8 +69,8 @@ def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: 
 def measurements(experiment: str) -> dict[str, bytes]:
     """Return the files of an experiment here that its tables and figures are made from.
 
-    An experiment of which one target was made has some of them. Generated text is left out if it
-    is large, since `make_outputs` generates it again.
+    An experiment of which one target was made lacks all files of some rules. Generated text is left
+    out if it is large, since `make_outputs` generates it again.
     """
     jobs = _planned(experiment, ROOT)
     made = {path for job in jobs for path in job["output"]}
@@ -80,11 +80,18 @@ def measurements(experiment: str) -> dict[str, bytes]:
     facts = {str(Path(path).with_suffix(".json")) for path in read}  # some are read beside a table
     read |= {path for path in facts if (ROOT / path).exists()}
     here = sorted(path for path in read if (ROOT / path).exists())
-    print(f"{experiment}: {len(here)} of {len(read)} files are here")
+    begun = {_kind(path) for path in here}
+    if lacking := sorted(path for path in read - set(here) if _kind(path) in begun):
+        sys.exit(f"{experiment}: expected all files of a rule or none, but {lacking} are missing")
     found = {path: (ROOT / path).read_bytes() for path in here if not path.endswith(".html")}
     text = {path for path in found if path.startswith("data/")}
     large = sum(len(found[path]) for path in text) > _LARGE
     return {path: content for path, content in found.items() if not (large and path in text)}
+
+
+def _kind(path: str) -> tuple[str, str]:
+    """Return the folder below an experiment's and the name of a file: one rule's files share it."""
+    return Path(path).parts[2], Path(path).name
 
 
 def _planned(experiment: str, folder: Path) -> list[dict[str, Any]]:

@@ -65,18 +65,26 @@ def test_a_crate_has_workflow_settings_results_and_the_run(project):
     assert moments == [1_700_000_000 - 30, 1_700_003_600]
 
 
-def test_results_have_their_author_and_licence_and_the_workflow_keeps_its_own(project):
+def test_results_have_their_author_and_licence_and_the_code_keeps_its_own(project):
     flags = ("--out", "x.zip", "--author", "A. Reader", "--license", "CC-BY-4.0")
     assert pack(project, *flags).returncode == 0
     metadata = zipfile.ZipFile(project / "x.zip").read("ro-crate-metadata.json")
     entities = {entity["@id"]: entity for entity in json.loads(metadata)["@graph"]}
-    root, workflow = entities["./"], entities["workflow/Snakefile"]
+    root = entities["./"]
     author = entities[root["author"]["@id"]]
     assert (author["@type"], author["name"]) == ("Person", "A. Reader")
     assert entities[root["mentions"]["@id"]]["agent"] == {"@id": author["@id"]}
     assert root["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
-    assert workflow["license"] == {"@id": "https://spdx.org/licenses/MIT"}
-    assert entities[workflow["author"]["@id"]]["@type"] == "Organization"
+    for name in ("workflow/Snakefile", "scripts/train.py", "LICENSE"):
+        assert entities[name]["license"] == {"@id": "https://spdx.org/licenses/MIT"}
+        assert entities[entities[name]["author"]["@id"]]["@type"] == "Organization"
+    assert not {"license", "author"} & entities["config/quickstart.yaml"].keys()
+
+
+def test_a_licence_that_is_no_name_of_spdx_is_refused(project):
+    ended = pack(project, "--license", "my own terms")
+    assert ended.returncode == 2 and "my own terms" in ended.stderr
+    assert not (project / "results/quickstart.crate.zip").exists()
 
 
 def test_an_experiment_that_has_not_ended_is_refused(project):

@@ -77,7 +77,7 @@ def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     trained = "without training" if model.frozen else "fine-tuned here"
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []
-    pairs = pd.unique(rows.filter(["pair", "other_pair"]).to_numpy().ravel())
+    pairs = pd.unique(rows[["pair", *rows.columns.intersection(["other_pair"])]].to_numpy().ravel())
     names = f"; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
     layers = f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers"
     return [
