@@ -13,10 +13,12 @@ import time
 from pathlib import Path
 from traceback import extract_tb
 
+import torch
 from hostile import EDITS, FORMATS, changed, tried
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+torch.set_num_threads(1)  # a child that is forked beside threads would wait for them forever
 kind, minutes, out = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
 write, read = FORMATS[kind]
 real, work, end = out / "real", out / "work/folder", time.monotonic() + 60 * minutes
