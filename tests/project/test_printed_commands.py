@@ -219,6 +219,7 @@ def test_flags_are_known(command, monkeypatch):
             sys.argv = words[1:]
             runpy.run_module(words[1], run_name="__main__")
         else:
+            monkeypatch.syspath_prepend(str((ROOT / words[0]).parent))  # as Python does
             runpy.run_path(str(ROOT / words[0]), run_name="__main__")
 
 
