@@ -294,8 +294,10 @@ def test_every_two_pairs_of_a_model_count_alike(tmp_path):
     head = "pair,run,seed,other_pair,overlap,overlap_low,overlap_high\n"
     write(tmp_path, "e/tables/pair_ranks.csv", head + "".join(rows))
     claim = ledger().claims["KI-01"]
-    rows = measure(claim, Evidence(files_in("outputs", tmp_path)))
-    assert decide(rows, claim.test)["value"] == pytest.approx(0.5)
+    evidence = Evidence(files_in("outputs", tmp_path))
+    decision = decide(measure(claim, evidence), claim.test)
+    assert decision["value"] == pytest.approx(0.5)
+    assert (decision["seeds"], decision["scope"]) == (1, "one training")  # for three pairs
 
 
 def test_a_run_counts_for_the_share_that_it_is_nearest_to():

@@ -14,7 +14,8 @@ from headcount.analysis.claims.table import corrected, decide, p_of_interval, st
 def models(*numbers: tuple, seeds: list[int] | None = None, **columns: object) -> pd.DataFrame:
     rows = pd.DataFrame(numbers, columns=["value", "low", "high"])
     seeds = seeds or list(range(1, len(rows) + 1))
-    return rows.assign(**{"experiment": "e", "pair": "a.x-y", "seed": seeds} | columns)
+    rows = rows.assign(**{"experiment": "e", "pair": "a.x-y", "seed": seeds} | columns)
+    return rows.assign(training=rows["pair"] + rows["seed"].astype(str))
 
 
 def normal_p(z: float) -> float:
@@ -129,6 +130,11 @@ def test_p_of_shuffles_and_of_intervals():
     expected = stats.combine_pvalues(one_sided, method="stouffer").pvalue
     assert stouffer(rows) == pytest.approx(2 * expected)
     assert decide(rows, Rule(above=0))["p"] == pytest.approx(2 * expected)
+    # Pairs that share a training have their mean z: here z of p 0.02 and z of 0.1 count as one.
+    pairs = rows.assign(training=["one", "one", "two"])
+    z = stats.norm.isf(one_sided)
+    assert stouffer(pairs) == pytest.approx(normal_p(((z[0] + z[1]) / 2 + z[2]) / np.sqrt(2)))
+    assert decide(pairs, Rule(above=0))["seeds"] == 2
     assert p_of_interval(5, 4.9, 5.1) == pytest.approx(1 / 1001)
     assert p_of_interval(0.0, -1, 1) == 1
     assert isnan(p_of_interval(1, nan, nan))

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.golden.frozen import ROOT
 from tests.golden.renamed import rename
+from tests.helpers.warm_python import clients
 
 _PLAN = """
 import json, sys
@@ -105,7 +106,7 @@ def _make_all(experiment: str, jobs: list[dict[str, Any]], folder: Path) -> dict
     for job in sorted(jobs, key=lambda job: _depth(job, jobs)):
         words = shlex.split(job["shell"].partition(" > ")[0])[1:]
         there = [w for w in words if w not in job["input"] or (folder / w).exists()]
-        _run([sys.executable, *there], folder)
+        _run([str(clients() / "python"), *there], folder)
     results = folder / "results" / experiment
     made = (path for kind in _KINDS for path in sorted((results / kind).glob("*.csv")))
     return {str(path.relative_to(folder / "results")): path.read_bytes() for path in made}

@@ -56,7 +56,16 @@ def measure(claim: papers.Claim, evidence: Evidence) -> pd.DataFrame:
         sizes = frames["sizes"][[*names, "heads"]].drop_duplicates()
         runs = frames["runs"].merge(sizes, on=names)
         rows = estimates.compared(rows, runs, claim.test.compare, claim.test.scale == "ratio")
-    return rows if "value" in rows and rows["value"].notna().any() else pd.DataFrame()
+    if "value" not in rows or rows["value"].isna().all():
+        return pd.DataFrame()
+    one_model = evidence.frame("shared_heads", structure=True).get("experiment", pd.Series())
+    return rows.assign(training=_trainings(rows, set(one_model)))
+
+
+def _trainings(rows: pd.DataFrame, one_model: set[str]) -> pd.Series:
+    """Return the training behind each number: a pair's and seed's, or a seed's of one model."""
+    owners = rows["pair"].mask(rows["experiment"].isin(one_model), rows["experiment"])
+    return owners.astype(str) + ", seed " + rows["seed"].astype(str)
 
 
 def claims_table(evidence: Evidence) -> pd.DataFrame:
@@ -195,12 +204,13 @@ def estimate(rows: pd.DataFrame, limit: float, side: str, test: papers.Rule) -> 
         q = float(low <= 0 <= high)
     against = models["high"] < 0 if value > 0 else models["low"] > 0
     opposed = bool(against.any()) and not over_seeds
-    scope = "trainings" if over_seeds else "one training" if len(models) == 1 else "these models"
+    trainings = rows["training"].nunique()
+    scope = "trainings" if over_seeds else "one training" if trainings == 1 else "these models"
     numbers = back(np.array([value, low, high]) + to(limit)).tolist()
     return dict(zip(BOUNDS, numbers, strict=True)) | {
         "q": 1.0 if opposed else q, "opposed": opposed,
         "right": bool(value and (value > 0) == (side == "above")), "side": side, "limit": limit,
-        "tested": tested, "scope": scope, "seeds": len(seeds) if over_seeds else len(models),
+        "tested": tested, "scope": scope, "seeds": len(seeds) if over_seeds else trainings,
     }  # fmt: skip
 
 
@@ -212,9 +222,10 @@ def _by_seed(models: pd.Series) -> pd.Series:
 
 
 def stouffer(rows: pd.DataFrame) -> float:
-    """Return the two-sided p that all values are 0, from the p of each of them."""
+    """Return the two-sided p that all values are 0, from their p. A training has their mean z."""
     z = np.sign(rows["value"]) * ndtri(1 - rows["shuffled_p"].clip(1e-12) / 2)
-    return erfc(abs(z.sum()) / sqrt(2 * len(rows)))
+    z = z.groupby(rows["training"]).mean()
+    return erfc(abs(z.sum()) / sqrt(2 * len(z)))
 
 
 def p_of_interval(value: float, low: float, high: float) -> float:
