@@ -194,6 +194,23 @@ def test_a_comparison_is_made_where_there_is_something_to_compare(
         assert any(other.label in path for paths in files for path in paths) == made
 
 
+@pytest.mark.parametrize(
+    ("many_pairs", "made"),
+    [
+        ("{one_model: true, shares: [0.5]}", {"pair_ranks", "pair_own", "pair_transfer"}),
+        ("{one_model: true}", {"pair_ranks", "pair_own"}),  # the ranks tell claims of one model
+        ("{}", set()),
+    ],
+)
+def test_pairs_of_one_model_are_compared_and_of_several_are_not(
+    plan_of, monkeypatch, many_pairs, made
+):
+    pairs = "[synthetic_pairs.en-art, synthetic_pairs.en-qaa]"
+    planned = chapters_of(monkeypatch, plan_of(f"pairs: {pairs}\nmany_pairs: {many_pairs}\n"))
+    outputs = {item.name for chapter in planned.chapters for item in chapter.outputs}
+    assert {name for name in outputs if name.startswith("pair_")} == made
+
+
 def test_files_come_by_pair_then_run_then_seed(plan, monkeypatch):
     """The order of tables and figures."""
     plan.layout = replace(plan.layout, pairs=["multi30k.cs-en", "multi30k.de-en"])

@@ -141,5 +141,6 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "measured": plan.measured,
         "profiled": plan.profiled,
         "cut": plan.cut,
+        "shared": plan.shared,
         "transferred": plan.transferred,
     }

@@ -119,15 +119,17 @@ class Plan:
         `same_heads` have as many heads as `model`. Of the runs whose heads are removed without
         further training, `measured` are measured in more ways, `timed` are timed with fewer and
         fewer heads, `profiled` are pruned at points of their training as well, and `cut` lose
-        feed-forward units and layers. `transferred` are masked by the rankings of all pairs. Of
-        `ranked_units` all units have their importance.
+        feed-forward units and layers. `shared` are models of several pairs, and `transferred` are
+        masked by the rankings of all pairs. Of `ranked_units` all units have their importance.
         """
         settings, ablation = self.settings, self.settings.ablation
         self.runs = labels(settings.runs)
         self.same_heads = labels([run for run in settings.runs if run.attention_heads is None])
         self.pruned = labels(settings.pruned)
         self.ablated = ablation.runs
-        self.transferred = self.runs if settings.many_pairs.shares else []
+        together = self.one_model or settings.model.frozen and len(settings.pairs) > 1
+        self.shared = self.runs if together else []
+        self.transferred = self.shared if settings.many_pairs.shares else []
         self.measured = self.ablated if ablation.measures else []
         self.timed = self.ablated if settings.speed.batch_sizes else []
         self.profiled = self.ablated if ablation.updates else []

@@ -73,7 +73,7 @@ def setting(frame: pd.DataFrame, settings: Settings) -> list[str]:
     """Return a sentence on the model and one on the data."""
     model, rows = settings["model"], ours(frame)
     if rows.empty:
-        return ["This experiment has no such pair."]
+        return ["This experiment has nothing to show here."]
     trained = "without training" if model.frozen else "fine-tuned here"
     imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     seeds = rows["seed"].dropna().astype(int).unique() if "seed" in rows else []

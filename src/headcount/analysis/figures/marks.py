@@ -180,6 +180,8 @@ def label_cells(panel: Axes, rows: pd.DataFrame, layer: dict, spec: Draw) -> Non
             columns = columns[:1]
             cells = cells[cells[columns[0]] != cells[columns[0]].shift()]
         names = [" ".join(value_label(spec, v) for v in row) for row in cells[columns].to_numpy()]
+        if side == "x":  # the corpus and the languages of a pair
+            names = [name.replace(".", ".\n") if len(name) > 8 else name for name in names]
         getattr(panel, f"set_{side}ticks")(cells[f"_{side}"], names)
     panel.tick_params(labelsize="small")
     if len(sides["y"]) > 1:

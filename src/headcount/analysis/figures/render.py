@@ -43,7 +43,7 @@ def draw(output: Output, frame: pd.DataFrame, data: Data) -> Figure:
     frame = frame.reset_index(drop=True)
     if frame.empty:
         figure = Figure(figsize=(5.5, 1))
-        figure.text(0.5, 0.5, "This experiment has no such run.", ha="center", va="center")
+        figure.text(0.5, 0.5, "This experiment has nothing to show here.", ha="center", va="center")
         return figure
     if spec.special:
         return getattr(special, spec.special)(frame)

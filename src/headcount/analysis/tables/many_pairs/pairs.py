@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from headcount.analysis.captions import note
-from headcount.analysis.frames import HEAD, grouped
+from headcount.analysis.captions import note, scored
+from headcount.analysis.frames import HEAD, Facts, grouped
 from headcount.analysis.scores import over_seeds
 from headcount.analysis.stats import correlate, wilson
 from headcount.analysis.tables.headmask.importance import CHANGE
@@ -114,6 +114,12 @@ def both_ways(frame: pd.DataFrame) -> pd.DataFrame:
         [frame["run"].unique(), pairs, pairs], names=rows.index.names
     )
     return rows.reindex(order).reset_index()
+
+
+@note
+def transferred_sentences(pair_transfer_facts: Facts) -> str:
+    """Return the sentences of `scored` on models without another pair's heads."""
+    return scored(pair_transfer_facts)
 
 
 @note
