@@ -99,6 +99,13 @@ def test_maps_of_rare_words_take_turns_between_pairs(tmp_path: Path) -> None:
     assert figure.axes[1].get_title(loc="left") == "q\nenc_self.0.1, sentence 1"
     assert figure.axes[0].get_images()[0].get_array().tolist() == [[1, 0], [0.5, 0.5]]
     assert tables.rare_word_maps(paths, attention[:0]).empty
+    # One model: what p and q have in common is shown once, and the second sentence of p after it.
+    for path, mark in zip(paths, ("<2p>", "<2p>", "<2q>"), strict=True):
+        other = line.replace('"a", "b"', f'"{mark}", "b"')
+        path.write_text(f"{other}\n{other.replace('b', 'c')}\n")
+    maps = tables.rare_word_maps(paths, attention)
+    shown = maps[["pair", "sentence"]].drop_duplicates().to_numpy().tolist()
+    assert shown == [["p", 1], ["p", 2]]
 
 
 def left(*names: str) -> pd.DataFrame:

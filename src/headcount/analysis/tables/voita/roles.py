@@ -14,6 +14,7 @@ from headcount.analysis.published import voita
 from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.training_runs import BASELINE
+from headcount.data.words import LANGUAGE
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
 MAP = [*RUN, "layer", "rank", "head", "relevance", "confidence", "function"]
@@ -96,7 +97,8 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
     """Return the attention of the candidate for the rare-word head on short sentences.
 
     The candidate of a model is the head of the first encoder layer with most of its largest weights
-    at the two rarest subwords. There are up to three maps, from the baselines of all pairs.
+    at the two rarest subwords. There are up to three maps, from the baselines of all pairs. Those
+    of one model, whose sentences begin with a language's mark, are of different sentences.
     """
     first = attention[(attention["statistic"] == "rare_two_rarest") & (attention["layer"] == 0)]
     heads = first.sort_values("value", ascending=False, kind="stable").drop_duplicates(RUN)
@@ -111,12 +113,22 @@ def rare_word_maps(sentence_maps: list[Path], attention: pd.DataFrame) -> pd.Dat
         for number, sentence in enumerate(of_heads.read_sentences(model["path"]), 1)
     ]
     rows = []
-    for number, model, sentence in sorted(maps, key=lambda numbered: numbered[0])[:_MAPS]:
+    for number, model, sentence in _distinct(maps)[:_MAPS]:
         name, words = Head(*(model[key] for key in HEAD)).name(), sentence["source"]
         for query, weights in zip(words, sentence["weights"][name], strict=True):
             for place, (key, weight) in enumerate(zip(words, weights, strict=True), 1):
                 rows.append((*(model[k] for k in RUN), name, number, query, place, key, weight))
     return pd.DataFrame(rows, columns=[*RUN, "head", "sentence", "query", "place", "key", "weight"])
+
+
+def _distinct(maps: list[tuple[int, dict, dict]]) -> list[tuple[int, dict, dict]]:
+    """Return maps by number, and of those that differ only in a language's mark the first."""
+    first: dict[tuple, tuple[int, dict, dict]] = {}
+    for number, model, sentence in sorted(maps, key=lambda numbered: numbered[0]):
+        mark, *words = sentence["source"]
+        key = tuple(words) if mark.startswith(LANGUAGE) else (model["pair"], number)
+        first.setdefault(key, (number, model, sentence))
+    return list(first.values())
 
 
 def functions_left(
